@@ -63,6 +63,7 @@ class FusionMaker {
   // The same, from any ops on scalars of any dtype (generate_sizes.cc).
   Scalar computed_index(int64_t value);
   ValueId drawn_scalar();
+  ValueId drawn_scalar_of(Dtype dtype);
   ValueId any_scalar_op(ValueId x);
   ValueId moved_to(ValueId index, int64_t value);
   ValueId new_input(Dtype dtype, const Extents& extents, const std::vector<bool>& broadcast = {});
@@ -98,6 +99,7 @@ class FusionMaker {
   std::vector<ValueId> factory(OpKind kind);
   // -- ops that ATen alone computes (generate_library.cc)
   std::vector<ValueId> library(OpKind kind);
+  std::vector<ValueId> drawn_projection(OpKind kind);
   ValueId matrix_product();
   ValueId linear_layer();
   ValueId grouped_product();
@@ -111,6 +113,9 @@ class FusionMaker {
   // -- fusions as models have them (generate_model.cc); returns whether one was made
   bool begin_model(GeneratedFusion& result);
   std::vector<ValueId> model_part(ValueId x);
+  // -- products with what follows them (generate_projection.cc)
+  std::vector<ValueId> projection(ValueId x, bool is_state);
+  ValueId written_gelu(ValueId x, bool by_erf);
   ValueId model_vector(ValueId state, bool is_row);
   ValueId model_tensor(ValueId state);
   std::vector<ValueId> indexed(OpKind kind);

@@ -11,8 +11,10 @@ namespace fusebox::fuzz {
 std::vector<ValueId> FusionMaker::library(OpKind kind) {
   switch (kind) {
     case OpKind::kMatmul:
+      if (auto made = drawn_projection(kind); !made.empty()) return made;
       return {matrix_product()};
     case OpKind::kLinear:
+      if (auto made = drawn_projection(kind); !made.empty()) return made;
       return {linear_layer()};
     case OpKind::kGroupedMm:
       return {grouped_product()};
@@ -32,6 +34,18 @@ std::vector<ValueId> FusionMaker::library(OpKind kind) {
       break;
   }
   not_in_family(kind, "is not computed by a library");
+}
+
+// With what follows a product in models, if that can be made here.
+std::vector<ValueId> FusionMaker::drawn_projection(OpKind kind) {
+  if (random_.one_in(2)) return {};
+  const ValueId x = operand(kind, 2);
+  const Dtype dtype = g_[x].dtype;
+  if (dtype != Dtype::kHalf && dtype != Dtype::kBfloat16 && dtype != Dtype::kFloat) return {};
+  for (OpKind needed : {OpKind::kCast, OpKind::kMul, OpKind::kAdd, OpKind::kBroadcast, OpKind::kRelu, OpKind::kTanh,
+                        OpKind::kErf, OpKind::kNeg})
+    if (options_.mix[static_cast<size_t>(needed)] == 0) return {};
+  return projection(x, false);
 }
 
 // A second operand with any rank from 1; its batch axes are those of the first, broadcasts, or missing. The first one's

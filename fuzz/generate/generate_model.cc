@@ -59,7 +59,7 @@ std::vector<ValueId> FusionMaker::model_part(ValueId x) {
   const auto number = [&](double value) { return constant_of(g_, Dtype::kFloat, value); };
   const auto last = static_cast<int64_t>(rank_of(g_, x)) - 1;
   const auto sum_of_squares = [&] { return reduce(g_, OpKind::kSum, mul(g_, x, x), {last}, {.keepdim = true}); };
-  switch (random_.below(16)) {
+  switch (random_.below(18)) {
     case 0:
       return {layer_norm(g_, x, 1)};
     case 1:
@@ -116,6 +116,9 @@ std::vector<ValueId> FusionMaker::model_part(ValueId x) {
       const ValueId scale = add(g_, unary(g_, OpKind::kSqrt, unary(g_, OpKind::kAbs, v)), number(1e-2));
       return {m, v, pointwise(g_, OpKind::kSub, {model_tensor(x), pointwise(g_, OpKind::kTruediv, {m, scale})})};
     }
+    case 15:
+    case 16:
+      return projection(random_.one_in(3) ? x : cast(g_, x, random_.pick(kStored)), true);
     default: {
       Axes dims(rank_of(g_, x));
       for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(i);

@@ -58,6 +58,11 @@ ValueId FusionMaker::drawn_scalar() {
   const Dtype dtype = any_number(random_);
   if (dtype == Dtype::kIndex || is_storage_only(dtype)) return constant_index(g_, random_.between(-3, 9));
   if (way > 3) return constant(g_, dtype, draw_constant(random_, dtype));
+  return drawn_scalar_of(dtype);
+}
+
+// An input that is a number.
+ValueId FusionMaker::drawn_scalar_of(Dtype dtype) {
   const ValueId v = input_scalar(g_, "", dtype);
   sizes_.resize(g_.values.size());
   sizes_[v.index] = draw_small_constant(random_, dtype);

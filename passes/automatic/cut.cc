@@ -7,8 +7,10 @@
 
 #include "ir/canonical/canonical.h"
 #include "ir/infer/is_library.h"
+#include "ir/infer/product_call.h"
 #include "ir/step/step_applier.h"
 #include "ir/table/error.h"
+#include "ir/table/families.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/schedule/apply_steps.h"
 #include "passes/schedule/neighbours.h"
@@ -24,6 +26,7 @@ constexpr double kLaunchBytes = 8e6;
 // A fusion of more ops is not cut at its best places but in stretches as long as schedulers take.
 constexpr size_t kMostForBestCut = 96;
 constexpr size_t kLongestStretch = 128;
+constexpr size_t kLongestEpilogue = 20;  // a product, casts, a scale, a bias and a gelu
 // So many stretches with one end are refused in a row until longer ones are no longer tried.
 constexpr size_t kMostRefused = 16;
 // The most reductions that may depend on one another. Each is a further walk over the rows, and computes again what the
@@ -78,7 +81,7 @@ class Cutter {
       for (ValueId v : g_[op].results)
         for (OpId reader : readers_[v.index]) needed[v.index] = needed[v.index] || !inside.contains(reader);
     CutPart part{.ops = ops, .steps = {}, .heuristics = {}, .declined = {}};
-    if (is_apart(ops)) return part;
+    if (is_apart(ops, needed)) return part;
     if (const int depth = depth_of(ops); depth > kMostDepth) {
       part.declined.push_back(
           {"any", std::to_string(depth) + " reductions stand one behind the other, each a walk over the rows"});
@@ -183,14 +186,15 @@ class Cutter {
   // -- schedules
 
   // Ops that no single kernel has together, whatever its schedule.
-  bool is_apart(const std::vector<OpId>& ops) const {
+  bool is_apart(const std::vector<OpId>& ops, const std::vector<bool>& needed) const {
     const std::set<OpId> inside(ops.begin(), ops.end());
     for (OpId op : ops) {
       const Op& o = g_[op];
       if (o.kind == OpKind::kSegmentSet && !options_.defects.has(Defect::kCutAcrossSegmentSet))
         for (OpId reader : readers_[o.results[0].index])
           if (inside.contains(reader)) return true;
-      if (is_library(g_, o) && ops.size() > 1) return true;
+      if (is_library(g_, o) && ops.size() > 1 && !match_product_call(g_, ops, needed, options_.defects).call)
+        return true;
       if (demands(o.kind, kIndexed) && ops.size() > 1 && inside.contains(g_[o.operands[0]].def)) return true;
     }
     return false;
@@ -248,7 +252,7 @@ class Cutter {
   bool is_taken(const std::vector<OpId>& ops, const std::vector<bool>& needed) {
     const auto [it, is_new] = taken_.try_emplace(ops);
     if (!is_new) return it->second;
-    if (is_apart(ops) || depth_of(ops) > kMostDepth) return false;
+    if (is_apart(ops, needed) || depth_of(ops) > kMostDepth) return false;
     const Graph fusion = extractor_.extract(segment_of(ops, needed));
     const SizeClasses sizes(fusion, rebinder_.to(fusion), options_.defects);
     const ScheduleView view{fusion, sizes, memory_, options_.device, options_.defects};
@@ -382,6 +386,10 @@ class Cutter {
       }
       layouts.take(segmentation, i, made.fusion);
     }
+    for (CutPart& part : parts)
+      if (part.executor == SegmentExecutor::kAten && part.ops.size() == 1)
+        if (const std::string why = why_no_epilogue(g_, part.ops[0], readers_); !why.empty())
+          part.declined.push_back({"epilogue", why});
     return parts;
   }
 
@@ -437,8 +445,10 @@ class Cutter {
   std::vector<Stretch> longest_stretches() {
     std::vector<Stretch> stretches;
     for (size_t begin = 0; begin < order_.size(); begin = stretches.back().end) {
-      size_t length = std::min(kLongestStretch, order_.size() - begin);
-      while (length > 1 && !cost({begin, begin + length})) length = (length + 1) / 2;
+      // A product of matrices takes its epilogue, whatever its length.
+      const bool is_head = is_product(g_[order_[begin]].kind);
+      size_t length = std::min(is_head ? kLongestEpilogue : kLongestStretch, order_.size() - begin);
+      while (length > 1 && !cost({begin, begin + length})) length = is_head ? length - 1 : (length + 1) / 2;
       stretches.push_back({begin, begin + length});
     }
     return stretches;

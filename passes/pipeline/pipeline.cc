@@ -215,6 +215,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
         memory_classes(fusion, options.inputs, options.defects)};
     check_internal(leading_rewrites(steps) == leading, "a schedule of the automatic plan begins with a rewrite");
   }
+  compiled.defects = options.defects;
   const size_t rewrites = leading_rewrites(steps);
   const Bindings sizes = rebind(fusion, bindings, compiled.concretized);
   const std::span<const Step> schedule = std::span<const Step>(steps).subspan(rewrites);

@@ -69,6 +69,7 @@ struct Compiled {
   std::vector<Digest> plans;     // by segment with a kernel, if they are asked for
   Graph host;
   int index_bits = 64;
+  Defects defects = {};  // seeded: those that it was compiled with
 };
 
 // `bindings` belong to the fusion's values (bind_sizes). Throws the first Error of any stage.

@@ -1,5 +1,7 @@
-// One op that ATen alone computes: its segment calls ATen and needs no steps.
+// One op that ATen alone computes, or a product of matrices with what follows it as one call: its segment calls ATen and
+// needs no steps.
 #include "ir/infer/is_library.h"
+#include "ir/infer/product_call.h"
 #include "passes/schedule/prepared.h"
 #include "passes/schedule/scheduler.h"
 
@@ -7,6 +9,7 @@ namespace fusebox {
 
 std::optional<std::string> expr_eval_declines(const ScheduleView& view) {
   const Graph& g = view.fusion;
+  if (product_call(g, view.defects)) return std::nullopt;
   const Op* only = nullptr;
   for (OpId id : g[Graph::body()].ops) {
     if (!makes_tensor(g, id)) continue;
@@ -19,7 +22,11 @@ std::optional<std::string> expr_eval_declines(const ScheduleView& view) {
   return std::nullopt;
 }
 
-Heuristics expr_eval_choose(const ScheduleView&) { return {.scheduler = "expr_eval", .choices = {}}; }
+Heuristics expr_eval_choose(const ScheduleView& view) {
+  Heuristics h{.scheduler = "expr_eval", .choices = {}};
+  if (const auto call = product_call(view.fusion, view.defects)) h.set("epilogue", epilogue_text(view.fusion, *call));
+  return h;
+}
 
 std::vector<Step> expr_eval_plan(const ScheduleView&, const Heuristics&) { return {}; }
 

@@ -314,18 +314,19 @@ class Module final : public AtenApi {
                                        "ATen refused an op of the reference: ", ""};
     return with_coded_failures(fusion, kEvaluating, [&] { return Evaluator(fusion, inputs, options).run(); });
   }
-  std::vector<AtenValue> run(const Graph& segment, std::span<const AtenValue> given,
-                             const AtenPlace& place) const override {
-    if (place.is_gpu) return run_segment(segment, given, place);
+  std::vector<AtenValue> run(const Graph& segment, std::span<const AtenValue> given, const AtenPlace& place,
+                             const ProductCall* call) const override {
+    if (place.is_gpu) return run_segment(segment, given, place, call);
     const int before = at::get_num_threads();
     use_threads(std::any_of(given.begin(), given.end(), [](const AtenValue& v) {
       return !v.is_scalar && element_count(v.layout.shape) >= kManyElements;
     }));
     const auto restore = std::shared_ptr<void>(nullptr, [before](void*) { at::set_num_threads(before); });
-    return run_segment(segment, given, place);
+    return run_segment(segment, given, place, call);
   }
-  std::vector<TensorLayout> infer(const Graph& segment, std::span<const BoundInput> given) const override {
-    return infer_segment(segment, given);
+  std::vector<TensorLayout> infer(const Graph& segment, std::span<const BoundInput> given,
+                                  const ProductCall* call) const override {
+    return infer_segment(segment, given, call);
   }
   std::vector<std::string> referred(const Graph& segment, std::span<const BoundInput> given) const override {
     return referred_values(segment, given);

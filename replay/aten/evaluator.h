@@ -103,7 +103,9 @@ class Evaluator {
   // -- library.cc
   std::vector<Carried> library(const Op& op);
   // The sum of products f(a, b), f linear in both; each element adds `terms` products, and the addend if there is one.
-  Carried product(const Bilinear& f, const Carried& a, const Carried& b, const Carried* addend, int64_t terms);
+  // `stays_wide`: a right implementation may leave out the rounding to the dtype.
+  Carried product(const Bilinear& f, const Carried& a, const Carried& b, const Carried* addend, int64_t terms,
+                  bool stays_wide = false);
   Carried matmul(const Op& op);
   Carried linear(const Op& op);
   Carried grouped_mm(const Op& op);

@@ -2,9 +2,11 @@
 //
 // The error of a sum of n products is at most n roundings of the sum of the products' magnitudes, in any order: N. J.
 // Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., §3.1. Two roundings are allowed for each, because
-// tensor cores truncate. Products of narrow floats are accumulated in float.
+// tensor cores truncate. Products of narrow floats are accumulated in float. If a plan may compute what follows a product
+// in the same call (ir/infer/product_call.h), the bound also allows the product without its rounding to 16 bits.
 #include <ATen/ATen.h>
 
+#include "ir/infer/product_call.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
 #include "replay/aten/evaluator.h"
@@ -22,10 +24,19 @@ at::Tensor spread_of(const Bilinear& f, const Carried& a, const Carried& b, cons
   return at::nan_to_num(spread, kInfinity, kInfinity);
 }
 
+// Also allows values that are not rounded to the dtype, each as far from `wide` as `error`.
+void allow_wide(Carried& r, const at::Tensor& wide, const at::Tensor& error) {
+  const double overflow = overflow_of(real_of(r.dtype));
+  const auto notional = [&](const at::Tensor& t) { return at::nan_to_num(t, NAN, overflow, -overflow); };
+  const at::Tensor reach =
+      at::nan_to_num(at::abs(notional(wide) - notional(r.value)) + error, 0.0, kInfinity, kInfinity);
+  r.bound = r.exact() ? reach : at::maximum(r.bound, reach);
+}
+
 }  // namespace
 
-Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b, const Carried* addend,
-                           int64_t terms) {
+Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b, const Carried* addend, int64_t terms,
+                           bool stays_wide) {
   const Dtype declared = a.dtype;
   at::Tensor value = f(a.value, b.value);
   at::Tensor sum = addend ? value + addend->value : value;
@@ -56,13 +67,16 @@ Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b
     // ATen multiplies the addend by 1 + 0i.
     if (addend) error = at::where(at::isfinite(addend->value), error, kInfinity);
   }
-  return finish_sum(std::move(sum), spread, error, declared, true);
+  const at::Tensor wide = stays_wide ? sum.clone() : at::Tensor();
+  Carried r = finish_sum(std::move(sum), spread, error, declared, true);
+  if (stays_wide) allow_wide(r, wide, spread + error);
+  return r;
 }
 
 Carried Evaluator::matmul(const Op& op) {
   const Carried a = carried(op.operands[0]), b = carried(op.operands[1]);
   const auto f = [](const at::Tensor& x, const at::Tensor& y) { return at::matmul(x, y); };
-  return product(f, a, b, nullptr, a.value.size(-1));
+  return product(f, a, b, nullptr, a.value.size(-1), may_stay_wide(g_, g_[op.results[0]].def));
 }
 
 Carried Evaluator::linear(const Op& op) {
@@ -70,9 +84,10 @@ Carried Evaluator::linear(const Op& op) {
   const auto f = [](const at::Tensor& t, const at::Tensor& weight) {
     return at::matmul(t, weight.dim() == 2 ? weight.t() : weight);
   };
-  if (op.operands.size() < 3 || !op.operands[2]) return product(f, x, w, nullptr, x.value.size(-1));
+  const bool stays_wide = may_stay_wide(g_, g_[op.results[0]].def);
+  if (op.operands.size() < 3 || !op.operands[2]) return product(f, x, w, nullptr, x.value.size(-1), stays_wide);
   const Carried bias = carried(op.operands[2]);
-  return product(f, x, w, &bias, x.value.size(-1));
+  return product(f, x, w, &bias, x.value.size(-1), stays_wide);
 }
 
 void check_group_end(const Graph& g, ValueId ends, int64_t begin, int64_t end, int64_t extent) {

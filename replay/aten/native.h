@@ -8,7 +8,7 @@
 //
 //   Native walk(form, bound, {.device = at::kCUDA});
 //   walk.set(input, tensor);                                   // every input
-//   walk.run();  walk.value(output).strides()
+//   walk.run(nullptr);  walk.value(output).strides()
 #pragma once
 
 #include <ATen/ATen.h>
@@ -18,6 +18,7 @@
 
 #include "ir/graph/graph.h"
 #include "ir/infer/bind.h"
+#include "ir/infer/product_call.h"
 #include "replay/aten/evaluator.h"
 
 namespace fusebox::aten {
@@ -32,7 +33,8 @@ class Native {
 
   void set(ValueId v, at::Tensor t) { values_[v.index] = std::move(t); }
   const at::Tensor& value(ValueId v) const { return values_[v.index]; }
-  void run();
+  // Computes the outputs: each op by itself, or all of them by one call (ir/infer/product_call.h) if there is one.
+  void run(const ProductCall* call);
   // The tensors that the reference computed, on the CPU.
   const std::vector<ValueId>& referred() const { return referred_; }
 
@@ -69,6 +71,10 @@ class Native {
   at::Tensor added(const Op& op) const;
   std::vector<at::Tensor> moments(const Op& op) const;
   std::vector<at::Tensor> dense_results(const Op& op) const;  // on meta
+
+  // -- native_product.cc
+  void run_call(const ProductCall& call);
+  at::Tensor called(const ProductCall& call) const;
 
   // -- native_layouts.cc
   // The result of a function of elements, or on meta a tensor of the layout that it has.

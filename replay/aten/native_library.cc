@@ -20,6 +20,7 @@
 #include "ir/table/error.h"
 #include "ir/table/families.h"
 #include "replay/aten/native.h"
+#include "replay/aten/wide_sums.h"
 
 namespace fusebox::aten {
 namespace {
@@ -27,32 +28,6 @@ namespace {
 bool is_product_dtype(Dtype d) {
   return d == Dtype::kHalf || d == Dtype::kBfloat16 || d == Dtype::kFloat || d == Dtype::kDouble || is_complex(d);
 }
-
-// Forbids cuBLAS to round partial sums to 16 bits.
-class WideSums {
- public:
-  WideSums() {
-    context_.setAllowFP16ReductionCuBLAS(false);
-    context_.setAllowBF16ReductionCuBLAS(false);
-  }
-  ~WideSums() {
-    restore(half_, [&](bool allowed, bool split) { context_.setAllowFP16ReductionCuBLAS(allowed, split); });
-    restore(bfloat16_, [&](bool allowed, bool split) { context_.setAllowBF16ReductionCuBLAS(allowed, split); });
-  }
-  WideSums(const WideSums&) = delete;
-  WideSums& operator=(const WideSums&) = delete;
-
- private:
-  template <class F>
-  static void restore(at::CuBLASReductionOption before, F&& set) {
-    set(before == at::CuBLASReductionOption::AllowReducedPrecisionWithSplitK,
-        before != at::CuBLASReductionOption::DisallowReducedPrecisionDisallowSplitK);
-  }
-
-  at::Context& context_ = at::globalContext();
-  const at::CuBLASReductionOption half_ = context_.allowFP16ReductionCuBLAS();
-  const at::CuBLASReductionOption bfloat16_ = context_.allowBF16ReductionCuBLAS();
-};
 
 int64_t axis_in(const Op& op, const at::Tensor& x) {
   const int64_t axis = op.attrs.integer(AttrKey::kAxis);

@@ -91,7 +91,7 @@ constexpr FailureWords kRunning{"an ATen segment", ErrorCode::kDeviceFailure,
 
 // Walks the segment on the meta device, and returns what `f` makes of the walk.
 template <class F>
-auto on_meta(const Graph& segment, std::span<const BoundInput> given, F&& f) {
+auto on_meta(const Graph& segment, std::span<const BoundInput> given, const ProductCall* call, F&& f) {
   return with_coded_failures(segment, kInferring, [&] {
     const Plain plain;
     Native walk(segment, given, at::kMeta);
@@ -103,7 +103,7 @@ auto on_meta(const Graph& segment, std::span<const BoundInput> given, F&& f) {
       walk.set(parameters[i],
                at::Tensor(at::detail::empty_strided_meta(b.shape, strides, native_type(segment[parameters[i]].dtype))));
     }
-    walk.run();
+    walk.run(call);
     return f(walk);
   });
 }
@@ -115,7 +115,8 @@ bool can_use_gpu() {
   return can;
 }
 
-std::vector<AtenValue> run_segment(const Graph& segment, std::span<const AtenValue> given, const AtenPlace& place) {
+std::vector<AtenValue> run_segment(const Graph& segment, std::span<const AtenValue> given, const AtenPlace& place,
+                                   const ProductCall* call) {
   return with_coded_failures(segment, kRunning, [&] {
     const Plain plain;
     const OnStream on_stream(place);
@@ -129,7 +130,7 @@ std::vector<AtenValue> run_segment(const Graph& segment, std::span<const AtenVal
       taken.push_back(t.storage().unsafeGetStorageImpl());
       walk.set(parameters[i], t);
     }
-    walk.run();
+    walk.run(call);
     std::vector<AtenValue> results;
     for (const OutputRef& out : outputs(segment)) {
       at::Tensor t = walk.value(out.value);
@@ -143,8 +144,9 @@ std::vector<AtenValue> run_segment(const Graph& segment, std::span<const AtenVal
   });
 }
 
-std::vector<TensorLayout> infer_segment(const Graph& segment, std::span<const BoundInput> given) {
-  return on_meta(segment, given, [&](const Native& walk) {
+std::vector<TensorLayout> infer_segment(const Graph& segment, std::span<const BoundInput> given,
+                                        const ProductCall* call) {
+  return on_meta(segment, given, call, [&](const Native& walk) {
     std::vector<TensorLayout> layouts;
     for (const OutputRef& out : outputs(segment)) {
       const at::Tensor& t = walk.value(out.value);
@@ -155,7 +157,7 @@ std::vector<TensorLayout> infer_segment(const Graph& segment, std::span<const Bo
 }
 
 std::vector<std::string> referred_values(const Graph& segment, std::span<const BoundInput> given) {
-  return on_meta(segment, given, [&](const Native& walk) {
+  return on_meta(segment, given, nullptr, [&](const Native& walk) {
     std::vector<std::string> names;
     for (ValueId v : walk.referred()) names.push_back(segment[v].name);
     return names;

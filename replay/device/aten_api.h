@@ -17,12 +17,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "ir/graph/graph.h"
 #include "ir/infer/bind.h"
+#include "ir/infer/product_call.h"
 #include "ir/infer/tensor_layout.h"
 #include "replay/data/tensor_data.h"
 
@@ -69,17 +71,27 @@ struct AtenValue {
   std::shared_ptr<void> keeper = nullptr;  // keeps the memory alive; for a result, its at::Tensor
 };
 
+// A segment as AtenApi takes it (run/aten_segment.h: `aten_form`), and the one call that its ops are, if they are one.
+struct AtenForm {
+  Graph graph;
+  std::optional<ProductCall> call;
+
+  const ProductCall* one_call() const { return call ? &*call : nullptr; }
+};
+
 class AtenApi {
  public:
   // Runs a segment (run/aten_segment.h: `aten_form`) by ATen's kernels on the place's stream, without waiting. Its scalars
   // and tensors are given in order. The results have ATen's own strides, and memory of their own. Ops and dtypes that ATen
   // has no kernels for are computed by the reference, and are contiguous. Throws kIndexOutOfRange, kOutOfMemory, and
-  // kDeviceFailure for an op that ATen refuses.
-  virtual std::vector<AtenValue> run(const Graph& segment, std::span<const AtenValue> given,
-                                     const AtenPlace& place) const = 0;
+  // kDeviceFailure for an op that ATen refuses. With `call`, which is of this segment, one call computes all its ops;
+  // without it each op is a call.
+  virtual std::vector<AtenValue> run(const Graph& segment, std::span<const AtenValue> given, const AtenPlace& place,
+                                     const ProductCall* call = nullptr) const = 0;
   // The layouts of the results that `run` would give, from layouts alone: by ATen's meta device, without Python. Throws
   // kNoLayout.
-  virtual std::vector<TensorLayout> infer(const Graph& segment, std::span<const BoundInput> given) const = 0;
+  virtual std::vector<TensorLayout> infer(const Graph& segment, std::span<const BoundInput> given,
+                                          const ProductCall* call = nullptr) const = 0;
   // The names of the segment's tensors that no kernel of ATen's computes, so that the reference computes them on the CPU,
   // also between kernels of a GPU.
   virtual std::vector<std::string> referred(const Graph& segment, std::span<const BoundInput> given) const = 0;

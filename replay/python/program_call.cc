@@ -27,10 +27,11 @@ py::object PythonProgram::fast_call(const py::list& given, int ordinal) {
     std::vector<uint64_t> addresses;
     for (const Argument& a : arguments)
       if (!a.is_scalar) addresses.push_back(reinterpret_cast<uint64_t>(a.tensor.storage.get()));
-    std::map<std::string, Graph> forms = aten_forms(*compiled);
+    std::map<std::string, AtenForm> forms = aten_forms(*compiled);
     const bool may_infer = forms.empty() || load_aten().has_gpu();
     const InferSegment infer = [&](const std::string& segment, std::span<const BoundInput> given) {
-      return load_aten().infer(forms.at(segment), given);
+      const AtenForm& form = forms.at(segment);
+      return load_aten().infer(form.graph, given, form.one_call());
     };
     // A launch record has no segment by ATen.
     const ResolvedCall call = known->launch && forms.empty() ? evaluate_launch(*known->launch, arguments, addresses)

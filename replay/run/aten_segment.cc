@@ -52,7 +52,8 @@ RunTensor as_run_tensor(const AtenValue& v, bool is_gpu) {
   return t;
 }
 
-std::vector<RunTensor> run(const Graph& form, const AtenCall& call) {
+std::vector<RunTensor> run(const AtenForm& segment, const AtenCall& call) {
+  const Graph& form = segment.graph;
   check_given(form, call.given, call.name);
   const AtenApi& aten = load_aten();
   const AtenPlace device = call.device.aten_place();
@@ -73,7 +74,7 @@ std::vector<RunTensor> run(const Graph& form, const AtenCall& call) {
       given.push_back(on_host(call.device.download(a.tensor, "%" + form[parameters[i]].name)));
     }
   }
-  std::vector<AtenValue> made = aten.run(form, given, place);
+  std::vector<AtenValue> made = aten.run(form, given, place, segment.one_call());
   std::vector<RunTensor> results;
   for (size_t i = 0; i < made.size(); ++i) {
     const std::vector<int64_t> strides = call.strides(i, made[i].layout);
@@ -82,6 +83,11 @@ std::vector<RunTensor> run(const Graph& form, const AtenCall& call) {
                                                     : call.device.upload(as_data(made[i])));
   }
   return results;
+}
+
+AtenForm with_call(Graph form, const Defects& defects) {
+  std::optional<ProductCall> call = product_call(form, defects);
+  return {std::move(form), call};
 }
 
 }  // namespace
@@ -107,12 +113,12 @@ Graph aten_form(const Graph& segment) {
   return compacted(std::move(g));
 }
 
-std::map<std::string, Graph> aten_forms(const Compiled& compiled) {
-  std::map<std::string, Graph> forms;
+std::map<std::string, AtenForm> aten_forms(const Compiled& compiled) {
+  std::map<std::string, AtenForm> forms;
   const auto& segments = compiled.segmentation.segments;
   for (size_t i = 0; i < segments.size() && i < compiled.scheduled.size(); ++i)
     if (segments[i].executor == SegmentExecutor::kAten)
-      forms.emplace(segments[i].name, aten_form(compiled.scheduled[i]));
+      forms.emplace(segments[i].name, with_call(aten_form(compiled.scheduled[i]), compiled.defects));
   return forms;
 }
 
@@ -126,7 +132,8 @@ std::function<std::vector<RunTensor>(const AtenCall&)> run_aten_segments(const C
 
 InferLayouts infer_by_aten() {
   return [](const Graph& segment, std::span<const BoundInput> given) {
-    return load_aten().infer(aten_form(segment), given);
+    const AtenForm form = with_call(aten_form(segment), {});
+    return load_aten().infer(form.graph, given, form.one_call());
   };
 }
 

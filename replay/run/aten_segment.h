@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "passes/pipeline/pipeline.h"
+#include "replay/device/aten_api.h"
 #include "replay/run/host_program.h"
 #include "serde/bundle.h"
 
@@ -18,8 +19,8 @@ namespace fusebox {
 
 // A segment for AtenApi: its sizes are inputs, because the tensors that cross need not show them all.
 Graph aten_form(const Graph& segment);
-// The segments of a program that ATen runs, by name.
-std::map<std::string, Graph> aten_forms(const Compiled& compiled);
+// The segments of a program that ATen runs, by name. The ops of one may be one call (ir/infer/product_call.h).
+std::map<std::string, AtenForm> aten_forms(const Compiled& compiled);
 
 // Runs the ATen segments of a program on the device of its tensors. On a GPU that PyTorch cannot use they run on the CPU,
 // with copies. A tensor is copied where it must have other strides than ATen chose. The program must outlive the function.

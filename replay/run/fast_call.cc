@@ -20,7 +20,7 @@ bool may_stay_open(Dtype d) {
 class CudaCall final : public FastCall {
  public:
   CudaCall(const ResolvedCall& call, std::span<const NamedKernel> kernels, std::span<const Argument> arguments,
-           std::shared_ptr<Device> device, std::map<std::string, Graph> aten_forms)
+           std::shared_ptr<Device> device, std::map<std::string, AtenForm> aten_forms)
       : device_(std::move(device)), session_(device_->session()), forms_(std::move(aten_forms)) {
     take_tensors(call);
     for (size_t i = 0; i < arguments.size(); ++i)
@@ -74,7 +74,7 @@ class CudaCall final : public FastCall {
     CudaReadyLaunch launch;
     size_t first = 0, count = 0;  // in arguments_
     // For an ATen segment:
-    const Graph* form = nullptr;
+    const AtenForm* form = nullptr;
     std::vector<AtenValue> given = {};  // their memory is in arguments_
     std::vector<Made> made = {};
   };
@@ -165,7 +165,7 @@ class CudaCall final : public FastCall {
     std::vector<AtenValue> given = work.given;
     for (size_t i = 0; i < given.size(); ++i)
       if (!given[i].is_scalar) given[i].data = reinterpret_cast<void*>(value(arguments_[work.first + i], at, all));
-    std::vector<AtenValue> made = aten.run(*work.form, given, place);
+    std::vector<AtenValue> made = aten.run(work.form->graph, given, place, work.form->one_call());
     check_internal(made.size() == work.made.size(),
                    "an ATen segment makes another number of tensors than was inferred");
     for (size_t i = 0; i < made.size(); ++i) {
@@ -227,7 +227,7 @@ class CudaCall final : public FastCall {
   std::vector<Place> places_;  // by slot
   std::vector<Place> arguments_;
   std::vector<Work> work_;
-  std::map<std::string, Graph> forms_;
+  std::map<std::string, AtenForm> forms_;
   uint64_t made_count_ = 0;
   std::map<uint32_t, size_t> output_of_;  // by slot of what ATen makes: the output of the call
 };
@@ -244,7 +244,7 @@ bool is_fast(const ResolvedCall& call) {
 
 std::unique_ptr<FastCall> make_fast_call(const ResolvedCall& call, std::span<const NamedKernel> kernels,
                                          std::span<const Argument> arguments, std::shared_ptr<Device> device,
-                                         std::map<std::string, Graph> aten_forms) {
+                                         std::map<std::string, AtenForm> aten_forms) {
   if (!is_fast(call)) return nullptr;
   return std::make_unique<CudaCall>(call, kernels, arguments, std::move(device), std::move(aten_forms));
 }

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "replay/device/aten_api.h"
 #include "replay/run/resolved_call.h"
 
 namespace fusebox {
@@ -65,6 +66,6 @@ bool is_fast(const ResolvedCall& call);
 // Null if the call is not fast.
 std::unique_ptr<FastCall> make_fast_call(const ResolvedCall& call, std::span<const NamedKernel> kernels,
                                          std::span<const Argument> arguments, std::shared_ptr<Device> device,
-                                         std::map<std::string, Graph> aten_forms = {});
+                                         std::map<std::string, AtenForm> aten_forms = {});
 
 }  // namespace fusebox

@@ -86,10 +86,31 @@ std::string run_verify(const Module& m, const Request&) {
   return "ok\n";
 }
 
+// The automatic plan for the module's inputs `host`: what each segment's scheduler chose, and the segmentation without the
+// steps of its kernels.
+std::string automatic_plan(const Module& m) {
+  const Graph& g = main_graph(m);
+  const InputSpecs* specs = find_input_specs(m, g.name, "host");
+  if (specs == nullptr) throw Error(ErrorCode::kMissingInput, "the file has no inputs `host`; write them");
+  CompileOptions options;
+  options.inputs = bound_inputs(*specs);
+  options.device = default_device();
+  if (const StepList* list = find_steps(m, g.name)) options.steps = list->steps;
+  Compiled c = compile(g, bind_sizes(g, options.inputs), options);
+  std::string out;
+  for (const Decision& d : c.automatic->decisions) {
+    out += "// @" + d.segment + ": " + text(d.heuristics) + "\n";
+    for (const Declined& other : d.declined) out += "//   not " + other.scheduler + ": " + other.why + "\n";
+  }
+  for (Segment& s : c.segmentation.segments) s.steps.clear();
+  return out + print(c.segmentation);
+}
+
 // pass: the graph after the file's steps. pass segment: the segmentation that the steps give, or one kernel for each
-// op.
+// op. pass automatic: the automatic plan.
 std::string run_pass(const Module& m, const Request& r) {
   verify(m);
+  if (r.has("automatic")) return automatic_plan(m);
   if (r.has("segment")) {
     const Graph& fusion = main_graph(m);
     const StepList* list = find_steps(m, fusion.name);

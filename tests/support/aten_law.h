@@ -55,9 +55,11 @@ class AtenLaw {
   // Checks some cases of every op in all ways.
   void check_every_op(size_t cases_of_each);
 
-  int ran = 0, refused = 0;
+  int ran = 0, refused = 0, called = 0;  // called: as one call of several ops
 
  private:
+  std::string judged(const Graph& form, std::span<const BoundInput> bound, std::span<const AtenValue> given,
+                     const Evaluation& expected, const ProductCall* call);
   void fail(const OpCase& c, Lying way, const std::string& why) {
     if (failed_[std::string(row_of(c.kind).text) + why.substr(0, 6)]++ == 0)
       ADD_FAILURE() << device_.name() << ": " << c.name << ", way " << static_cast<int>(way) << ": " << why << "\n"
@@ -119,10 +121,26 @@ inline void AtenLaw::check(const OpCase& c, Lying way) {
     }
     given.push_back(std::move(value));
   }
+  // As one call of several ops, if they are one, and each op by itself.
+  const std::optional<ProductCall> whole = product_call(form);
+  for (const ProductCall* call : {whole ? &*whole : nullptr, static_cast<const ProductCall*>(nullptr)}) {
+    if (const std::string why = judged(form, bound, given, *expected, call); !why.empty())
+      return fail(c, way, why + (call ? ", as one call" : ""));
+    if (!call) break;
+    ++called;
+  }
+  ++ran;
+}
+
+// What is wrong with a run; empty if nothing is.
+inline std::string AtenLaw::judged(const Graph& form, std::span<const BoundInput> bound,
+                                   std::span<const AtenValue> given, const Evaluation& expected,
+                                   const ProductCall* call) {
+  const AtenPlace place = device_.aten_place();
   try {
-    const std::vector<TensorLayout> inferred = aten.infer(form, bound);
-    const std::vector<AtenValue> made = aten.run(form, given, place);
-    ASSERT_EQ(inferred.size(), made.size());
+    const std::vector<TensorLayout> inferred = load_aten().infer(form, bound, call);
+    const std::vector<AtenValue> made = load_aten().run(form, given, place, call);
+    if (inferred.size() != made.size()) return "number of results";
     for (size_t i = 0; i < made.size(); ++i) {
       TensorLayout a = inferred[i], b = made[i].layout;
       bool same = a.shape == b.shape;
@@ -130,7 +148,7 @@ inline void AtenLaw::check(const OpCase& c, Lying way) {
       const bool is_empty = std::ranges::find(a.shape, 0) != a.shape.end();
       for (size_t k = 0; same && !is_empty && k < a.shape.size(); ++k)
         same = a.shape[k] <= 1 || a.strides[k] == b.strides[k];
-      if (!same) return fail(c, way, "layout " + strides_text(a) + " was inferred, and ATen gives " + strides_text(b));
+      if (!same) return "layout " + strides_text(a) + " was inferred, and ATen gives " + strides_text(b);
       TensorData actual = external_tensor(made[i].dtype, made[i].data, b.shape, b.strides, made[i].keeper);
       if (place.is_gpu) {
         RunTensor t;
@@ -139,13 +157,13 @@ inline void AtenLaw::check(const OpCase& c, Lying way) {
         t.pointer = reinterpret_cast<CudaPointer>(made[i].data);
         actual = device_.download(t, "");
       }
-      const Comparison comparison = compare(actual, expected->outputs[i], 1);
-      if (!comparison.ok) return fail(c, way, "values " + comparison.message(expected->outputs[i].name));
+      const Comparison comparison = compare(actual, expected.outputs[i], 1);
+      if (!comparison.ok) return "values " + comparison.message(expected.outputs[i].name);
     }
   } catch (const Error& e) {
-    return fail(c, way, code_text(e.code) + " " + e.place + ": " + e.what());
+    return code_text(e.code) + " " + e.place + ": " + e.what();
   }
-  ++ran;
+  return {};
 }
 
 // A few cases of each op and dtype.

@@ -275,7 +275,7 @@ TEST(AtenSegment, AFastCallGivesKernelsWhatAtenMade) {
     kernels.push_back({p.compiled.segmentation.segments[i].name, &p.compiled.kernels[i]});
   const auto forms = aten_forms(p.compiled);
   const InferSegment infer = [&](const std::string& name, std::span<const BoundInput> given) {
-    return load_aten().infer(forms.at(name), given);
+    return load_aten().infer(forms.at(name).graph, given);
   };
   const std::vector<uint64_t> addresses = {reinterpret_cast<uint64_t>(p.arguments[0].tensor.data())};
   EXPECT_FALSE(resolve_call(p.compiled.host, kernels, p.arguments, addresses).refused.empty());
