@@ -39,28 +39,26 @@ std::shared_ptr<PathAlgebra> shared_algebra(const KernelPlan& plan, const std::v
   KernelPlan::Views& views = *plan.views;
   auto& made = views.algebras[{path, plan.knows_launch}];
   if (made) return made;
-  if (views.ops_at.empty())
-    for (const Nest& nest : plan.nest_plan.nests)
-      if (!has_own_facts(g[nest.op])) views.ops_at[nest.path].push_back(nest.op);
   made = std::make_shared<PathAlgebra>(plan.defects(), plan.knows_launch);
   Symbols symbols(g, plan.classes, made->algebra);
   // Facts and symbols come first: a fact learnt later does not simplify forms that exist already.
   assume(plan.facts, symbols, made->algebra, plan.defects());
   if (plan.knows_launch) assume_launch(plan, symbols, made->algebra);
+  const auto values_of = [&](OpId op) {
+    return DomainValues(g, plan.nest_plan, symbols, made->algebra, g[g[op].results[0]].tensor);
+  };
+  const std::vector<OpId>& ops = views.ops_at.at(path);
   std::vector<Form> first;
-  OpId leader;
-  for (OpId op : views.ops_at[path]) {
-    DomainValues values(g, plan.nest_plan, symbols, made->algebra, g[g[op].results[0]].tensor);
+  for (OpId op : ops) {
+    DomainValues values = values_of(op);
     std::vector<Form> extents;
     for (DomainId loop : plan.loops_of(op)) extents.push_back(values.extent(loop));
-    if (!leader) first = extents, leader = op;
+    if (op == ops.front()) first = extents;
     if (extents == first) made->members.emplace(op, values.knowledge());
   }
-  if (leader) {
-    DomainValues values(g, plan.nest_plan, symbols, made->algebra, g[g[leader].results[0]].tensor);
-    values.learn(made->members.at(leader));
-    declare(plan, leader, path, values, *made);
-  }
+  DomainValues values = values_of(ops.front());
+  values.learn(made->members.at(ops.front()));
+  declare(plan, ops.front(), path, values, *made);
   return made;
 }
 
@@ -70,12 +68,22 @@ ViewState& state_of(const KernelPlan& plan, OpId op, const std::vector<uint32_t>
     return k->path == path && k->shared->knows_launch == plan.knows_launch;
   });
   if (it != known.end()) return **it;
-  auto shared = shared_algebra(plan, path);
+  auto& ops_at = plan.views->ops_at;
+  if (ops_at.empty())
+    for (const Nest& nest : plan.nest_plan.nests)
+      if (!has_own_facts((*plan.graph)[nest.op])) ops_at[nest.path].push_back(nest.op);
+  std::shared_ptr<PathAlgebra> shared;
   DomainValues::Knowledge extents;
-  if (const auto member = shared->members.find(op); member != shared->members.end())
-    extents = member->second;
-  else
-    shared = std::make_shared<PathAlgebra>(plan.defects(), plan.knows_launch);
+  // The exchange of a reduction, for one, has a path that no nest has.
+  if (ops_at.contains(path)) {
+    shared = shared_algebra(plan, path);
+    const auto member = shared->members.find(op);
+    if (member == shared->members.end())
+      shared = nullptr;
+    else
+      extents = member->second;
+  }
+  if (!shared) shared = std::make_shared<PathAlgebra>(plan.defects(), plan.knows_launch);
   known.push_back(std::make_unique<ViewState>(ViewState{path, std::move(shared), std::move(extents), false}));
   return *known.back();
 }

@@ -95,33 +95,22 @@ class Chooser {
     // A walk of one round and a part of another leaves most threads idle in that part.
     while (unroll > kUnroll && 2 * lanes * unroll > accesses) unroll /= 2;
     const int64_t rows = rows_of_block(lanes, may_slice ? kThreadsOfSums : kThreadsOfShortRows);
-    begin("passes");
-    h_.set("lanes", lanes);
-    h_.set("warps", 1);
-    h_.set("unroll", unroll);
-    h_.set("rows", rows);
-    h_.set("slices", slices);
-    h_.set("threads", lanes * rows);
     // Rows that are walked again need registers for what they keep from pass to pass.
-    h_.set("blocks", may_slice ? blocks_of_multiprocessor(lanes * rows) : 1);
-    return h_;
+    return plan("passes", {.lanes = lanes,
+                           .unroll = unroll,
+                           .rows = rows,
+                           .slices = slices,
+                           .blocks = may_slice ? blocks_of_multiprocessor(lanes * rows) : 1});
   }
 
   // Few long rows, each shared by several blocks. They wait for one another at every reduction, so all of them must be on
   // the GPU at once: one on each multiprocessor, at most.
   Heuristics in_shared_strips() {
     const int64_t accesses = std::max<int64_t>(ceil_div(sizes_.row, access_.vector), 1);
-    begin("passes");
-    h_.set("lanes", kSharedStripThreads);
-    h_.set("warps", 1);
-    h_.set("unroll", kSharedUnroll);
-    h_.set("rows", 1);
-    h_.set("slices", std::clamp<int64_t>(ceil_div(accesses, kSharedStripThreads * kSharedUnroll), 2,
-                                         view_.device.multiprocessors / sizes_.rows));
-    h_.set("most_rows", sizes_.rows);
-    h_.set("threads", kSharedStripThreads);
-    h_.set("blocks", 1);
-    return h_;
+    const int64_t slices = std::clamp<int64_t>(ceil_div(accesses, kSharedStripThreads * kSharedUnroll), 2,
+                                               view_.device.multiprocessors / sizes_.rows);
+    return plan("passes",
+                {.lanes = kSharedStripThreads, .unroll = kSharedUnroll, .slices = slices, .most_rows = sizes_.rows});
   }
 
   // The kept axes lie innermost: neighbouring threads take neighbouring columns.
@@ -149,16 +138,12 @@ class Chooser {
     else if (may_slice)
       while (warps * lanes < most_threads && ceil_div(sizes_.row, warps * kUnroll) > 1) warps *= 2;
     const int64_t unroll = std::min(kUnroll, power_of_two_from(ceil_div(sizes_.row, warps)));
-    begin("passes");
-    h_.set("lanes", lanes);
-    h_.set("warps", warps);
-    h_.set("unroll", unroll);
-    h_.set("rows", 1);
-    h_.set("slices", slices);
-    h_.set("threads", lanes * warps);
     // Threads of slices need more registers for their loads than many blocks of a multiprocessor leave them.
-    h_.set("blocks", slices > 1 ? 1 : blocks_of_multiprocessor(lanes * warps));
-    return h_;
+    return plan("passes", {.lanes = lanes,
+                           .warps = warps,
+                           .unroll = unroll,
+                           .slices = slices,
+                           .blocks = slices > 1 ? 1 : blocks_of_multiprocessor(lanes * warps)});
   }
 
   // The kept axes lie innermost, and columns are so short that a thread takes whole ones, in full vectors, as a pointwise
@@ -167,15 +152,9 @@ class Chooser {
     int64_t lanes = kThreadsOfColumns;
     while (lanes > view_.device.warp && blocks_of_columns(lanes) < 2 * view_.device.multiprocessors) lanes /= 2;
     while (access_.vector > 1 && blocks_of_columns(lanes) < view_.device.multiprocessors) access_.vector /= 2;
-    begin("passes");
-    h_.set("lanes", lanes);
-    h_.set("warps", 1);
-    h_.set("unroll", std::min(kUnroll, power_of_two_from(sizes_.row)));
-    h_.set("rows", 1);
-    h_.set("slices", 1);
-    h_.set("threads", lanes);
-    h_.set("blocks", blocks_of_multiprocessor(lanes));
-    return h_;
+    return plan("passes", {.lanes = lanes,
+                           .unroll = std::min(kUnroll, power_of_two_from(sizes_.row)),
+                           .blocks = blocks_of_multiprocessor(lanes)});
   }
 
   // Rows in registers, and sums of columns beside them: a thread walks several rows. Nothing if no block holds a row.
@@ -225,21 +204,22 @@ class Chooser {
   // Rows in registers. `walk`: the rows that a thread walks, if it walks any.
   Heuristics kept_row(int64_t warps, int64_t chunks, int64_t rows, int64_t walk, int64_t shorter) {
     const int64_t warp = view_.device.warp;
-    begin("registers");
-    h_.set("lanes", warp);
-    h_.set("warps", warps);
-    h_.set("chunks", chunks);
-    h_.set("unroll", 1);
-    h_.set("rows", rows);
-    h_.set("slices", 1);
-    if (walk > 0) h_.set("walk", walk);
-    h_.set("threads", warp * warps * rows);
-    h_.set("blocks", 1);
-    h_.set("longest", warp * warps * chunks * access_.vector - shorter);
-    return h_;
+    return plan("registers", {.lanes = warp,
+                              .warps = warps,
+                              .chunks = chunks,
+                              .rows = rows,
+                              .walk = walk,
+                              .longest = warp * warps * chunks * access_.vector - shorter});
   }
 
-  void begin(std::string_view form) {
+  // What the threads of a block do. A number that is 0 is not stated.
+  struct Block {
+    int64_t lanes = 0, warps = 1, chunks = 0, unroll = 1, rows = 1, slices = 1, most_rows = 0, walk = 0;
+    int64_t blocks = 1;  // of a multiprocessor
+    int64_t longest = 0;
+  };
+
+  Heuristics plan(std::string_view form, const Block& b) {
     std::string names;
     if (access_.vector > 1)
       for (const auto* list : {&access_.loads, &access_.stores})
@@ -249,6 +229,14 @@ class Chooser {
     h_.set("vector", access_.vector);
     h_.set("in_vectors", names.empty() ? "," : names);
     h_.set("merge", access_.merges_first ? "first" : "last");
+    const std::pair<std::string_view, int64_t> numbers[] = {
+        {"lanes", b.lanes},         {"warps", b.warps},    {"chunks", b.chunks},
+        {"unroll", b.unroll},       {"rows", b.rows},      {"slices", b.slices},
+        {"most_rows", b.most_rows}, {"walk", b.walk},      {"threads", b.lanes * b.warps * b.rows},
+        {"blocks", b.blocks},       {"longest", b.longest}};
+    for (const auto& [key, number] : numbers)
+      if (number > 0) h_.set(key, number);
+    return h_;
   }
 
   int64_t columns() const { return std::max<int64_t>(view_.sizes.of(access_.innermost).most, 1); }

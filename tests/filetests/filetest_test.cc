@@ -20,6 +20,7 @@
 #include <sstream>
 
 #include "codegen/cuda.h"
+#include "fuzz/generate/generate_inputs.h"
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
 #include "ir/table/error.h"
@@ -93,7 +94,7 @@ std::string automatic_plan(const Module& m) {
   const InputSpecs* specs = find_input_specs(m, g.name, "host");
   if (specs == nullptr) throw Error(ErrorCode::kMissingInput, "the file has no inputs `host`; write them");
   CompileOptions options;
-  options.inputs = bound_inputs(*specs);
+  options.inputs = fuzz::bound_inputs(*specs);
   options.device = default_device();
   if (const StepList* list = find_steps(m, g.name)) options.steps = list->steps;
   Compiled c = compile(g, bind_sizes(g, options.inputs), options);
