@@ -73,7 +73,7 @@ std::vector<Case> load_batch(const std::string& path);
 
 struct ReduceOptions {
   double seconds = 60;                      // 0: no limit
-  double case_seconds = 10;                 // per candidate; taking longer is a failure of its own
+  double case_seconds = 20;                 // per candidate; taking longer is a failure of its own
   int64_t memory_bytes = int64_t{4} << 30;  // for the process that judges a candidate
   int64_t step_limit = int64_t{1} << 22;
   bool on_gpu = false;                                // asks the oracle `gpu` too, in the process of each candidate
