@@ -48,8 +48,9 @@ class Maker {
     }
     if (!has_own_bias && !(rounds && has_part) && below(3) != 0) bias(type, compute, has_batch, last);
     activation(number / 12, compute);
+    // A cast up and down again is no epilogue.
+    if (at_ == "%y" || (at_ == "%f" && !has_own_bias)) line("r", "relu " + at_);
     if (is_wide) line("z", "cast " + at_ + " as " + type);
-    if (at_ == "%y") line("r", "relu %y");
     case_.name = "case " + std::to_string(number);
     case_.fusion = canonical_order(main_graph(parse_module(head_ + body_ + "  output " + at_ + "\n}")));
     return case_;
