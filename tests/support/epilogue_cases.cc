@@ -67,7 +67,11 @@ class Maker {
   }
 
   void input(const std::string& name, const std::string& type, const std::string& axes, const std::string& shape) {
-    head_ += "  %" + name + " = input " + type + "[" + axes + "]\n";
+    // They may lie in memory in any way.
+    std::string contiguity = "false";
+    for (char c : axes)
+      if (c == ',') contiguity += ", false";
+    head_ += "  %" + name + " = input " + type + "[" + axes + "] contiguity [" + contiguity + "]\n";
     const std::string values = by_boundaries_ && below(2) == 0 ? "boundary" : "normal";
     case_.inputs.push_back(
         parse_input_spec(name, type + "[" + shape + "] " + values + " seed " + std::to_string(1 + below(1000))));
