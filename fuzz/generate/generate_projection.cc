@@ -47,7 +47,7 @@ std::vector<ValueId> FusionMaker::projection(ValueId x, bool is_state) {
     b = broadcast(g_, b, is_new);
     y = random_.one_in(3) ? add(g_, b, y) : add(g_, y, b);
   };
-  const bool scales_last = random_.one_in(8);
+  const bool scales_last = random_.one_in(4);
   if (!scales_last && random_.one_in(3)) scale();
   if (random_.one_in(has_own_bias ? 8 : 2)) bias();
   const size_t activation = random_.below(6);
@@ -55,7 +55,7 @@ std::vector<ValueId> FusionMaker::projection(ValueId x, bool is_state) {
   if (activation > 2 && compute == Dtype::kFloat) y = written_gelu(y, activation == 3);
   if (scales_last) scale();
   std::vector<ValueId> made;
-  if (random_.one_in(8)) made.push_back(unary(g_, OpKind::kNeg, product));
+  if (random_.one_in(4)) made.push_back(unary(g_, OpKind::kNeg, product));
   if (dtype != compute && !random_.one_in(4)) y = cast(g_, y, dtype);
   if (is_state && g_[y].dtype != Dtype::kFloat) made.push_back(y), y = cast(g_, y, Dtype::kFloat);
   made.push_back(y);

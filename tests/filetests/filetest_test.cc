@@ -20,7 +20,6 @@
 #include <sstream>
 
 #include "codegen/cuda.h"
-#include "fuzz/generate/generate_inputs.h"
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
 #include "ir/table/error.h"
@@ -93,8 +92,10 @@ std::string automatic_plan(const Module& m) {
   const Graph& g = main_graph(m);
   const InputSpecs* specs = find_input_specs(m, g.name, "host");
   if (specs == nullptr) throw Error(ErrorCode::kMissingInput, "the file has no inputs `host`; write them");
+  std::vector<Argument> arguments;
+  for (const InputSpec& spec : specs->specs) arguments.push_back(make_argument(spec, 1));
   CompileOptions options;
-  options.inputs = fuzz::bound_inputs(*specs);
+  options.inputs = bound_inputs(arguments);
   options.device = default_device();
   if (const StepList* list = find_steps(m, g.name)) options.steps = list->steps;
   Compiled c = compile(g, bind_sizes(g, options.inputs), options);

@@ -48,8 +48,9 @@ class Maker {
     }
     if (!has_own_bias && !(rounds && has_part) && below(3) != 0) bias(type, compute, has_batch, last);
     activation(number / 12, compute);
+    // A cast up and down again is no epilogue.
+    if (at_ == "%y" || (at_ == "%f" && !has_own_bias)) line("r", "relu " + at_);
     if (is_wide) line("z", "cast " + at_ + " as " + type);
-    if (at_ == "%y") line("r", "relu %y");
     case_.name = "case " + std::to_string(number);
     case_.fusion = canonical_order(main_graph(parse_module(head_ + body_ + "  output " + at_ + "\n}")));
     return case_;
@@ -66,7 +67,11 @@ class Maker {
   }
 
   void input(const std::string& name, const std::string& type, const std::string& axes, const std::string& shape) {
-    head_ += "  %" + name + " = input " + type + "[" + axes + "]\n";
+    // They may lie in memory in any way.
+    std::string contiguity = "false";
+    for (char c : axes)
+      if (c == ',') contiguity += ", false";
+    head_ += "  %" + name + " = input " + type + "[" + axes + "] contiguity [" + contiguity + "]\n";
     const std::string values = by_boundaries_ && below(2) == 0 ? "boundary" : "normal";
     case_.inputs.push_back(
         parse_input_spec(name, type + "[" + shape + "] " + values + " seed " + std::to_string(1 + below(1000))));
