@@ -5,6 +5,9 @@
 //   for (const Step& step : steps) applier.apply(step);   // the same as apply(g, step)
 #pragma once
 
+#include <optional>
+#include <string_view>
+
 #include "ir/graph/name_index.h"
 #include "ir/step/apply.h"
 
@@ -17,6 +20,8 @@ class StepApplier {
 
   // Throws as apply(g, step) does.
   void apply(const Step& step);
+  // The first value of this name, or nothing.
+  std::optional<ValueId> find(std::string_view name) { return names_.find(name); }
 
  private:
   Graph& g_;

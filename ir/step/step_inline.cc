@@ -5,6 +5,7 @@
 // `legal` checks the other needs of a schedule: an order of the ops inside the shared loops, and memory that reaches
 // every reader. inline_most looks at the order as well.
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "ir/domain/domain.h"
@@ -16,7 +17,7 @@ namespace {
 
 class Inliner {
  public:
-  explicit Inliner(const Graph& g) : g_(g), classes_(g), exact_(g, AxisClassKind::kExact) {
+  explicit Inliner(const Graph& g) : g_(g) {
     for (OpId op : g.regions[0].ops) {
       order_.push_back(op);
       for (ValueId v : g[op].operands)
@@ -98,15 +99,35 @@ class Inliner {
   }
 
   size_t shared_with(ValueId v, OpId reader, size_t operand, size_t limit, std::vector<DomainId>& concretized) const {
-    const auto pairs = match_domains(g_, reader, operand, 0, {.through_resize = false, .classes = &classes_});
-    const auto& loop = loop_of(g_.tensor_of(v));
-    const auto& theirs = loop_of(g_.tensor_of(g_[reader].results[0]));
+    const Tensor &own = g_.tensor_of(v), &result = g_.tensor_of(g_[reader].results[0]);
+    // The classes pair loop broadcasts only.
+    const bool has_stand_ins = !own.loop_broadcasts.empty() || !result.loop_broadcasts.empty();
+    const auto pairs = match_domains(
+        g_, reader, operand, 0,
+        {.through_resize = false, .classes = has_stand_ins ? &of_kind(AxisClassKind::kForwarded) : nullptr});
+    const auto& loop = loop_of(own);
+    const auto& theirs = loop_of(result);
+    const bool may_broadcast = has_broadcasts(own);
     for (size_t i = 0; i < limit; ++i) {
       if (i >= theirs.size() || i >= loop.size()) return i;
       if (std::find(pairs.begin(), pairs.end(), DomainPair{loop[i], theirs[i]}) == pairs.end()) return i;
-      if (!agrees(loop[i], theirs[i], concretized[i])) return i;
+      if (may_broadcast && !agrees(loop[i], theirs[i], concretized[i])) return i;
     }
     return limit;
+  }
+
+  // Whether any loop of the tensor may be made from a broadcast.
+  bool has_broadcasts(const Tensor& t) const {
+    const auto is_broadcast = [&](DomainId d) { return g_[d].iter_type == IterType::kBroadcast; };
+    if (!t.loop_broadcasts.empty() || std::ranges::any_of(root_of(t), is_broadcast)) return true;
+    return std::ranges::any_of(t.logical, is_broadcast);
+  }
+
+  // Classes cost a walk over the whole graph, and few schedules need them.
+  const AxisClasses& of_kind(AxisClassKind kind) const {
+    auto& classes = kind == AxisClassKind::kExact ? exact_ : forwarded_;
+    if (!classes) classes.emplace(g_, kind);
+    return *classes;
   }
 
   // Whether this reader concretizes a broadcast in the same way as the first reader that does so.
@@ -121,7 +142,7 @@ class Inliner {
     }
     const auto a = leaves(g_, first), b = leaves(g_, theirs);
     return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](DomainId x, DomainId y) {
-             return exact_.same(x, y) || (g_[x].extent && g_[x].extent == g_[y].extent);
+             return of_kind(AxisClassKind::kExact).same(x, y) || (g_[x].extent && g_[x].extent == g_[y].extent);
            });
   }
 
@@ -160,7 +181,7 @@ class Inliner {
   }
 
   const Graph& g_;
-  AxisClasses classes_, exact_;
+  mutable std::optional<AxisClasses> forwarded_, exact_;
   std::vector<OpId> order_;
   std::vector<std::pair<OpId, OpId>> reads_;  // producer, reader
   std::vector<size_t> position_;  // for each op: the number of loops that its results share with their readers

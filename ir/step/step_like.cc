@@ -1,6 +1,8 @@
 // Steps that copy the transforms or parallel types of one tensor to others.
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "ir/domain/domain.h"
 #include "ir/domain/domain_edit.h"
@@ -56,6 +58,50 @@ bool can_be(const Graph& g, const Tensor& t, DomainId d, ParallelType p) {
                       [&](DomainId other) { return other != d && g[other].parallel == p; });
 }
 
+bool has_loop_broadcasts(const Graph& g, const SpreadEdge& e) {
+  return !g[e.from].loop_broadcasts.empty() || !g[e.to].loop_broadcasts.empty();
+}
+
+// What a replay of loops on the results of one op may change. Unless `keep` is called, all of it is restored.
+class ReplayUndo {
+ public:
+  ReplayUndo(Graph& g, TensorId t)
+      : g_(g),
+        values_(g.values.size()),
+        ops_(g.ops.size()),
+        all_domains_(g.domains.size()),
+        all_transforms_(g.transforms.size()),
+        body_(g[Graph::body()].ops) {
+    for (TensorId s : siblings(g, t)) {
+      tensors_.emplace_back(s, g[s]);
+      for (DomainId d : domains_of(g, s)) domains_.emplace_back(d, g[d]);
+      for (TransformId id : g[s].transforms) transforms_.emplace_back(id, g[id]);
+    }
+  }
+  ReplayUndo(const ReplayUndo&) = delete;
+  ~ReplayUndo() {
+    if (is_kept_) return;
+    for (auto& [id, tensor] : tensors_) g_[id] = std::move(tensor);
+    for (auto& [id, domain] : domains_) g_[id] = std::move(domain);
+    for (auto& [id, transform] : transforms_) g_[id] = std::move(transform);
+    g_[Graph::body()].ops = std::move(body_);
+    g_.values.resize(values_);
+    g_.ops.resize(ops_);
+    g_.domains.resize(all_domains_);
+    g_.transforms.resize(all_transforms_);
+  }
+  void keep() { is_kept_ = true; }
+
+ private:
+  Graph& g_;
+  const size_t values_, ops_, all_domains_, all_transforms_;  // how many there were
+  std::vector<OpId> body_;
+  std::vector<std::pair<TensorId, Tensor>> tensors_;
+  std::vector<std::pair<DomainId, IterDomain>> domains_;  // some of them twice, with equal members
+  std::vector<std::pair<TransformId, Transform>> transforms_;
+  bool is_kept_ = false;
+};
+
 }  // namespace
 
 void step_transform_like(StepContext& c) {
@@ -92,14 +138,17 @@ void step_parallelize_like(StepContext& c) {
     return p != ParallelType::kSerial && p != ParallelType::kVectorize && p != ParallelType::kUnroll &&
            p != ParallelType::kMma && p != ParallelType::kBulk;
   };
-  const AxisClasses classes(g);
+  // The classes pair loop broadcasts only, and cost as much as a walk over the whole graph.
+  std::optional<AxisClasses> classes;
+  if (std::ranges::any_of(edges, [&](const SpreadEdge& e) { return has_loop_broadcasts(g, e); })) classes.emplace(g);
   std::map<DomainId, ParallelType> types;
   for (TensorId s : siblings(g, t))
     for (DomainId d : loop_of(g[s])) types[d] = g[d].parallel;
   for (const SpreadEdge& e : edges) {
     std::vector<DomainPair> axes;
     for (const auto& [a, b] : e.axes.pairs) axes.push_back({a, b});
-    for (DomainPair pair : match_domains(g, e.from, e.to, axes, {.through_resize = true, .classes = &classes}))
+    for (DomainPair pair :
+         match_domains(g, e.from, e.to, axes, {.through_resize = true, .classes = classes ? &*classes : nullptr}))
       if (const auto it = types.find(pair.producer); it != types.end())
         for (TensorId s : siblings(g, e.to))
           if (const DomainId d = in_sibling(g, s, pair.consumer)) types.emplace(d, it->second);
@@ -136,15 +185,16 @@ void step_set_loop_domain(StepContext& c) {
   } else {
     c.refuse("the two tensors are not producer and consumer; name a direct one", c.place(other));
   }
-  // A replay on a copy shows whether all loops have counterparts.
-  Graph tried = c.g;
-  if (!replay_loops_of_op(tried, other, t, axes, options))
+  // Only the replay itself shows whether all loops have counterparts.
+  std::optional<Graph> copy;
+  Graph& g = c.target ? *c.target : copy.emplace(c.g);
+  ReplayUndo undo(g, t);
+  if (!replay_loops_of_op(g, other, t, axes, options))
     c.refuse("not every loop of " + c.place(other) +
                  " can be followed from this tensor's axes; name a tensor with fewer transforms between",
              c.place(t));
-  if (!c.target) return;
-  c.begin();
-  replay_loops_of_op(*c.target, other, t, axes, options);
+  undo.keep();
+  if (c.target) c.begin();
 }
 
 }  // namespace fusebox

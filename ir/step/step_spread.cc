@@ -30,9 +30,12 @@ bool comes_later(const Candidate& a, const Candidate& b) {
 
 class Spreader {
  public:
-  Spreader(const Graph& g, const SpreadOptions& options)
+  Spreader(const Graph& g, TensorId first, const SpreadOptions& options)
       : g_(g), options_(options), reached_(g.ops.size()), only_(ops_of(options.only)), until_(ops_of(options.until)) {
+    const OpId start = g[g[first].value].def;
     for (OpId id : g.regions[0].ops) {
+      // The others are never reached.
+      if (!options.only.empty() && !only_[id.index] && id != start) continue;
       const Op& op = g[id];
       if (op.kind == OpKind::kInput || op.results.empty() || !g.is_tensor(op.results[0])) continue;
       for (size_t k = 0; k < op.operands.size(); ++k) {
@@ -254,7 +257,7 @@ class Spreader {
 }  // namespace
 
 std::vector<SpreadEdge> spread(const Graph& g, TensorId from, const SpreadOptions& options) {
-  return Spreader(g, options).run(from);
+  return Spreader(g, from, options).run(from);
 }
 
 }  // namespace fusebox

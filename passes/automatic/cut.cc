@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <memory>
 #include <set>
+#include <utility>
 
 #include "ir/canonical/canonical.h"
 #include "ir/infer/is_library.h"
@@ -14,6 +16,8 @@
 #include "passes/plan/plan_stages.h"
 #include "passes/schedule/apply_steps.h"
 #include "passes/schedule/neighbours.h"
+#include "passes/schedule/prepared.h"
+#include "passes/schedule/schedule_memo.h"
 #include "passes/schedule/vector_width.h"
 #include "passes/segment/crossing_layouts.h"
 #include "passes/segment/segment.h"
@@ -39,6 +43,20 @@ struct Stretch {
   size_t size() const { return end - begin; }
 };
 
+// Stretches that schedulers take are kept until they are scheduled, as long as all of them have at most so many ops.
+constexpr size_t kMostKeptOps = 8192;
+
+// A segment as a fusion of its own, and what the schedulers say of it.
+struct Tried {
+  Segment segment;
+  MemoryClasses memory;
+  Graph fusion;
+  SizeClasses sizes;
+  ScheduleMemo memo;
+  // By scheduler, as far as they have been asked: why it does not take the fusion.
+  std::vector<std::optional<std::string>> why_not;
+};
+
 // The schedule that was found for a segment.
 struct Scheduled {
   std::string name;  // of the part
@@ -48,11 +66,17 @@ struct Scheduled {
   Graph fusion;  // with the part's steps
 };
 
+// Whether both are the same fusion, but for the name.
+bool is_same_fusion(const Segment& a, const Segment& b) {
+  return a.ops == b.ops && a.inputs == b.inputs && a.outputs == b.outputs;
+}
+
 class Cutter {
  public:
-  Cutter(const Graph& g, const AutomaticOptions& options)
+  Cutter(const Graph& g, const AutomaticOptions& options, PlanningWork& work)
       : g_(g),
         options_(options),
+        work_(work),
         extractor_(g, options.defects),
         rebinder_(g, options.sizes),
         sizes_(g, options.sizes, options.defects),
@@ -87,9 +111,24 @@ class Cutter {
           {"any", std::to_string(depth) + " reductions stand one behind the other, each a walk over the rows"});
       return part;
     }
-    Graph fusion = extractor_.extract(segment_of(ops, needed));
-    find_schedule(fusion, part, {});
+    find_schedule(*tried(segment_of(ops, needed)), part, {});
     return part;
+  }
+
+  std::optional<Heuristics> choice_for_all() {
+    const Stretch whole{0, order_.size()};
+    const std::vector<bool> needed = needed_of(whole);
+    const std::vector<OpId> ops = ops_of(whole, needed);
+    if (is_apart(ops, needed) || depth_of(ops) > kMostDepth) return std::nullopt;
+    const auto t = tried(segment_of(ops, needed));
+    for (size_t i = 0; i < schedulers().size(); ++i)
+      if (!why_not(i, *t)) {
+        Heuristics choice;
+        // Where it is refused, another scheduler may take the fusion: nothing is known then.
+        if (refusal([&] { choice = schedulers()[i].choose(view_of(*t)); })) return Heuristics();
+        return choice;
+      }
+    return std::nullopt;
   }
 
  private:
@@ -232,7 +271,7 @@ class Cutter {
 
   // Why a scheduler does not take the fusion, as far as it can tell. Where a tensor has no elements, a reshape splits
   // loops by 0, and a reduction may have no loop. Such a part has little to gain, so it runs as in the unfused plan.
-  static std::optional<std::string> why_not(const Scheduler& s, const ScheduleView& view) {
+  static std::optional<std::string> ask(const Scheduler& s, const ScheduleView& view) {
     std::optional<std::string> why;
     try {
       why = s.declines(view);
@@ -248,15 +287,56 @@ class Cutter {
     return why;
   }
 
+  std::unique_ptr<Tried> tried(Segment segment) {
+    auto t = std::make_unique<Tried>();
+    t->segment = std::move(segment);
+    t->memory = memory_;
+    t->fusion = extractor_.extract(t->segment);
+    t->memo.work = &work_;
+    ++work_.extractions;
+    t->sizes = SizeClasses(t->fusion, rebinder_.to(t->fusion), options_.defects);
+    return t;
+  }
+  ScheduleView view_of(Tried& t) const {
+    return {t.fusion, t.sizes, t.memory, options_.device, options_.defects, &t.memo};
+  }
+
+  // Why the scheduler does not take the fusion. The schedulers before it have been asked.
+  const std::optional<std::string>& why_not(size_t scheduler, Tried& t) const {
+    if (scheduler == t.why_not.size()) t.why_not.push_back(ask(schedulers()[scheduler], view_of(t)));
+    return t.why_not[scheduler];
+  }
+
   // Whether a scheduler takes the ops, as far as it can tell without making the kernel plan.
   bool is_taken(const std::vector<OpId>& ops, const std::vector<bool>& needed) {
     const auto [it, is_new] = taken_.try_emplace(ops);
     if (!is_new) return it->second;
     if (is_apart(ops, needed) || depth_of(ops) > kMostDepth) return false;
-    const Graph fusion = extractor_.extract(segment_of(ops, needed));
-    const SizeClasses sizes(fusion, rebinder_.to(fusion), options_.defects);
-    const ScheduleView view{fusion, sizes, memory_, options_.device, options_.defects};
-    return it->second = std::ranges::any_of(schedulers(), [&](const Scheduler& s) { return !why_not(s, view); });
+    // All other schedulers want a reduction. This is known without making the ops a fusion.
+    const bool reduces = std::ranges::any_of(ops, [&](OpId op) { return demands(g_[op].kind, kReduction); });
+    if (!reduces && read_too_often(g_, ops, inputs_of(ops), needed)) return false;
+    auto t = tried(segment_of(ops, needed));
+    for (size_t i = 0; i < schedulers().size() && !it->second; ++i) it->second = !why_not(i, *t);
+    const size_t count = t->fusion.ops.size();
+    if (it->second && kept_ops_ + count <= kMostKeptOps) {
+      kept_ops_ += count;
+      tried_[ops] = std::move(t);
+    }
+    return it->second;
+  }
+
+  // The segment, which may be known already as a stretch that schedulers take.
+  std::unique_ptr<Tried> take_tried(const Segment& segment, const std::vector<OpId>& ops) {
+    if (const auto it = tried_.find(ops); it != tried_.end()) {
+      auto t = std::move(it->second);
+      tried_.erase(it);
+      kept_ops_ -= t->fusion.ops.size();
+      if (is_same_fusion(t->segment, segment) && t->memory == memory_) {
+        t->fusion.name = segment.name;
+        return t;
+      }
+    }
+    return tried(segment);
   }
 
   // The schedule of a segment with these ops. A cut that is tried again asks for most of them once more.
@@ -266,30 +346,29 @@ class Cutter {
     // Heuristics are replaced by name.
     const bool is_same_name = options_.heuristics.empty() || known.name == name;
     if (is_same_name && known.segment == segment && known.memory == memory_) return known;
-    known = {name, segment, memory_, CutPart{.ops = ops, .steps = {}, .heuristics = {}, .declined = {}},
-             extractor_.extract(segment)};
-    find_schedule(known.fusion, known.part, name);
+    known = {name, segment, memory_, CutPart{.ops = ops, .steps = {}, .heuristics = {}, .declined = {}}, {}};
+    known.fusion = find_schedule(*take_tried(segment, ops), known.part, name);
     return known;
   }
 
-  // Fills in the first schedule that makes a kernel of the fusion, and schedules the fusion by it. Without one the part
-  // has no heuristics.
-  void find_schedule(Graph& fusion, CutPart& part, const std::string& name) const {
-    const SizeClasses sizes(fusion, rebinder_.to(fusion), options_.defects);
-    const ScheduleView view{fusion, sizes, memory_, options_.device, options_.defects};
+  // Fills in the first schedule that makes a kernel of the fusion, and returns the fusion with it. Without one the part
+  // has no heuristics, and the fusion stays as it is.
+  Graph find_schedule(Tried& t, CutPart& part, const std::string& name) const {
     const auto given = options_.heuristics.find(name);
-    for (const Scheduler& s : schedulers()) {
-      auto why = why_not(s, view);
-      if (!why) {
+    for (size_t i = 0; i < schedulers().size(); ++i) {
+      const Scheduler& s = schedulers()[i];
+      std::optional<std::string> why = why_not(i, t);
+      Graph result;
+      if (!why)
         why = refusal(
-            [&] { schedule(s, view, given == options_.heuristics.end() ? nullptr : &given->second, part, fusion); });
-        if (!why) return;
-      }
+            [&] { result = schedule(s, t, given == options_.heuristics.end() ? nullptr : &given->second, part); });
+      if (!why) return result;
       part.declined.push_back({std::string(s.name), *why});
     }
     part.heuristics = {};
     part.steps.clear();
     part.executor = SegmentExecutor::kKernel;
+    return std::move(t.fusion);
   }
 
   // Why a schedule is refused that something makes; nothing if it is not.
@@ -304,31 +383,44 @@ class Cutter {
     return std::nullopt;
   }
 
-  // Schedules the fusion and fills in the part. Throws if no kernel can be made; then the fusion is as it was.
-  void schedule(const Scheduler& scheduler, const ScheduleView& view, const Replacement* replacement, CutPart& part,
-                Graph& fusion) const {
+  // The fusion with these steps, which the scheduler made from the heuristics.
+  Graph with_steps(Tried& t, const Heuristics& heuristics, const std::vector<Step>& steps) const {
+    const Written written = std::exchange(t.memo.schedule, {});
+    if (written.prepared && written.heuristics == heuristics && options_.defects.empty() &&
+        written.prepared->w.steps() == steps)
+      return written.prepared->w.take_graph();
+    Graph result = t.fusion;
+    StepApplier applier(result, options_.defects);
+    work_.steps += static_cast<int64_t>(steps.size());
+    for (const Step& step : steps) applier.apply(step);
+    return result;
+  }
+
+  // Fills in the part and returns the fusion with its schedule. Throws if no kernel can be made.
+  Graph schedule(const Scheduler& scheduler, Tried& t, const Replacement* replacement, CutPart& part) const {
+    const ScheduleView view = view_of(t);
     const Heuristics chosen = scheduler.choose(view);
     const auto apply = [&](const Heuristics& heuristics) {
       part.heuristics = heuristics;
       part.steps = scheduler.plan(view, heuristics);
       part.executor = scheduler.executor;
-      if (part.executor != SegmentExecutor::kKernel) return fusion;
+      if (part.executor != SegmentExecutor::kKernel) return t.fusion;
       if (options_.defects.has(Defect::kChoiceForgotten)) part.heuristics.choices.pop_back();
-      Graph scheduled = fusion;
-      StepApplier applier(scheduled, options_.defects);
-      for (const Step& step : part.steps) applier.apply(step);
+      Graph scheduled = with_steps(t, heuristics, part.steps);
       // In the order of the view's fusion, whose classes go by the ids of its values.
+      ++work_.kernel_plans;
       const KernelPlan plan = plan_refusable(scheduled, {.defects = options_.defects, .sizes = {}});
       if (!shows_vectors(view, plan))
         throw Error(ErrorCode::kUnalignedVector, "its vectors need more than is known of sizes and of memory");
       return scheduled;
     };
-    const bool is_replaced = replacement != nullptr && replacement->chosen == chosen;
-    if (is_replaced && !refusal([&] { fusion = apply(replacement->taken); })) return;
+    if (replacement != nullptr && replacement->chosen == chosen) {
+      Graph replaced;
+      if (!refusal([&] { replaced = apply(replacement->taken); })) return replaced;
+    }
     for (std::optional<Heuristics> next = chosen; true;) {
       try {
-        fusion = apply(*next);
-        return;
+        return apply(*next);
       } catch (const Error& e) {
         next = with_narrower_vectors(*next);
         if (e.code != ErrorCode::kUnalignedVector || !next) throw;  // any other code: narrower vectors do not help
@@ -456,6 +548,7 @@ class Cutter {
 
   const Graph& g_;
   const AutomaticOptions& options_;
+  PlanningWork& work_;
   SegmentExtractor extractor_;
   Rebinder rebinder_;
   SizeClasses sizes_;
@@ -467,6 +560,8 @@ class Cutter {
   std::set<Stretch> refused_;               // of several ops: no kernel can be made of them
   std::set<Stretch> alone_;                 // of one op, which runs without the cheap ops that it reads
   std::map<std::vector<OpId>, bool> taken_;
+  std::map<std::vector<OpId>, std::unique_ptr<Tried>> tried_;  // those that are taken and not scheduled yet
+  size_t kept_ops_ = 0;                                        // of them
   std::map<std::vector<OpId>, Scheduled> scheduled_;
 };
 
@@ -476,10 +571,18 @@ std::string part_name(const Graph& fusion, size_t index, size_t count) {
   return count == 1 ? fusion.name : fusion.name + "_" + std::to_string(index);
 }
 
-std::vector<CutPart> cut(const Graph& fusion, const AutomaticOptions& options) { return Cutter(fusion, options).run(); }
+std::vector<CutPart> cut(const Graph& fusion, const AutomaticOptions& options, PlanningWork& work) {
+  return Cutter(fusion, options, work).run();
+}
+
+std::optional<Heuristics> choice_for_all(const Graph& fusion, const AutomaticOptions& options) {
+  PlanningWork work;
+  return Cutter(fusion, options, work).choice_for_all();
+}
 
 CutPart try_part(const Graph& fusion, const std::vector<OpId>& ops, const AutomaticOptions& options) {
-  return Cutter(fusion, options).one(ops);
+  PlanningWork work;
+  return Cutter(fusion, options, work).one(ops);
 }
 
 }  // namespace fusebox

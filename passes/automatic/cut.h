@@ -5,9 +5,10 @@
 // Invariants: every op that an output needs is in a part, and parts stand in an order in which they can run. A part of
 // one op may be one that no scheduler takes. An op that ATen alone computes is a part of its own, without copies of others.
 //
-//   for (const CutPart& p : cut(fusion, options)) …
+//   for (const CutPart& p : cut(fusion, options, work)) …
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "passes/automatic/plan_automatic.h"
@@ -24,7 +25,11 @@ struct CutPart {
 
 // The segment's name of a part, by its position and the number of parts.
 std::string part_name(const Graph& fusion, size_t index, size_t count);
-std::vector<CutPart> cut(const Graph& fusion, const AutomaticOptions& options);
+// `work` grows by what it took.
+std::vector<CutPart> cut(const Graph& fusion, const AutomaticOptions& options, PlanningWork& work);
+// The choice of the first scheduler that takes the whole fusion, as far as it can tell without making a schedule. Nothing
+// if none takes it, so that it is cut; without a scheduler's name if that one cannot choose.
+std::optional<Heuristics> choice_for_all(const Graph& fusion, const AutomaticOptions& options);
 // How a scheduler would make one kernel of these ops, in the order of the body; without heuristics if none does.
 CutPart try_part(const Graph& fusion, const std::vector<OpId>& ops, const AutomaticOptions& options);
 

@@ -30,7 +30,7 @@ std::vector<Step> automatic_rewrites(const Graph& fusion, const std::vector<Step
 
 AutomaticPlan plan_automatic(const Graph& fusion, const AutomaticOptions& options) {
   AutomaticPlan plan;
-  std::vector<CutPart> parts = cut(fusion, options);
+  std::vector<CutPart> parts = cut(fusion, options, plan.work);
   // One kernel needs no names. An op that runs unfused needs its assignment, or the plan would be an empty schedule.
   const bool is_one = parts.size() == 1 && !parts[0].steps.empty();
   const auto name_of = [&](size_t i) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/table/defect.h"
+#include "passes/schedule/planning_work.h"
 #include "passes/schedule/scheduler.h"
 #include "passes/segment/crossing_layouts.h"
 
@@ -36,6 +37,7 @@ struct Decision {
 struct AutomaticPlan {
   std::vector<Step> steps;
   std::vector<Decision> decisions;  // by segment, in the order in which they were made
+  PlanningWork work;                // that finding them took
 };
 
 // Heuristics that are taken in place of others. Nothing happens where a scheduler does not choose these others, or where

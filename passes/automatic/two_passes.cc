@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "passes/automatic/cut.h"
 #include "passes/schedule/apply_steps.h"
 
 namespace fusebox {
@@ -31,10 +32,24 @@ std::vector<Step> two_pass_rewrites(const Graph& fusion, const std::vector<Step>
   return steps.empty() ? steps : changing_rewrites(g, kOrder, defects);
 }
 
+namespace {
+
+// Whether no row is walked again in memory.
+bool keeps_rows(const Heuristics& h) { return h.scheduler != "persistent" || h.word("form") == "registers"; }
+
+}  // namespace
+
 bool may_keep_rows(const AutomaticPlan& plan) {
-  return std::ranges::none_of(plan.decisions, [](const Decision& d) {
-    return d.heuristics.scheduler == "persistent" && d.heuristics.word("form") != "registers";
-  });
+  return std::ranges::all_of(plan.decisions, [](const Decision& d) { return keeps_rows(d.heuristics); });
+}
+
+bool may_be_better_in_two_passes(const AutomaticPlan& plan, const Graph& rewritten, const AutomaticOptions& options) {
+  // Several kernels, and layouts that follow from an input's memory, take the whole plan.
+  const bool overwrites =
+      std::ranges::any_of(outputs(rewritten), [](const OutputRef& out) { return static_cast<bool>(out.alias); });
+  if (plan.decisions.size() != 1 || overwrites || !options.heuristics.empty()) return true;
+  const auto choice = choice_for_all(rewritten, options);
+  return choice && keeps_rows(*choice);
 }
 
 bool is_better_in_two_passes(const AutomaticPlan& plan, const AutomaticPlan& rewritten) {

@@ -19,6 +19,8 @@ std::vector<Step> changing_rewrites(Graph g, std::span<const std::string_view> n
 std::vector<Step> two_pass_rewrites(const Graph& fusion, const std::vector<Step>& before, const Defects& defects = {});
 // Whether a plan may have a better one in two passes: no row is walked again in memory.
 bool may_keep_rows(const AutomaticPlan& plan);
+// Whether the plan of the rewritten fusion may be the better one, as far as can be told before it is made: most are not.
+bool may_be_better_in_two_passes(const AutomaticPlan& plan, const Graph& rewritten, const AutomaticOptions& options);
 // Whether the plan of the rewritten fusion is the better one: no row is walked again in memory, and no more kernels run.
 bool is_better_in_two_passes(const AutomaticPlan& plan, const AutomaticPlan& rewritten);
 

@@ -183,24 +183,26 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
   }
   concretize(compiled, fusion, bindings, steps, options);
   if (automatic) {
-    const auto plan_of = [&](const Compiled& c) {
-      return plan_automatic(c.concretized, {.sizes = rebind(fusion, bindings, c.concretized),
-                                            .memory = memory_classes(fusion, options.inputs, options.defects),
-                                            .device = *options.device,
-                                            .heuristics = options.heuristics,
-                                            .defects = options.defects,
-                                            .infer = options.infer,
-                                            .inputs = options.inputs});
+    const auto planning = [&](const Compiled& c) {
+      return AutomaticOptions{.sizes = rebind(fusion, bindings, c.concretized),
+                              .memory = memory_classes(fusion, options.inputs, options.defects),
+                              .device = *options.device,
+                              .heuristics = options.heuristics,
+                              .defects = options.defects,
+                              .infer = options.infer,
+                              .inputs = options.inputs};
     };
-    AutomaticPlan plan = plan_of(compiled);
+    AutomaticPlan plan = plan_automatic(compiled.concretized, planning(compiled));
     if (!has_rewrites && may_keep_rows(plan)) {
       std::vector<Step> more = two_pass_rewrites(fusion, steps, options.defects);
       if (!more.empty()) {
         more.insert(more.begin(), steps.begin(), steps.end());
         Compiled other;
         concretize(other, fusion, bindings, more, options);
-        AutomaticPlan second = plan_of(other);
-        if (is_better_in_two_passes(plan, second)) {
+        const AutomaticOptions of_other = planning(other);
+        const bool may_win = may_be_better_in_two_passes(plan, other.concretized, of_other);
+        AutomaticPlan second = may_win ? plan_automatic(other.concretized, of_other) : AutomaticPlan();
+        if (may_win && is_better_in_two_passes(plan, second)) {
           compiled = std::move(other);
           steps = std::move(more);
           plan = std::move(second);

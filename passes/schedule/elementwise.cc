@@ -1,13 +1,16 @@
 #include "passes/schedule/elementwise.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
+#include <utility>
 
 #include "ir/domain/domain.h"
 #include "ir/scalar/scalar_form.h"
 #include "ir/table/error.h"
 #include "passes/schedule/loop_space.h"
 #include "passes/schedule/prepared.h"
+#include "passes/schedule/schedule_memo.h"
 #include "passes/schedule/vector_width.h"
 
 namespace fusebox {
@@ -146,16 +149,14 @@ std::vector<Heuristic> known_multiples(const ScheduleView& view) {
   return result;
 }
 
-void write_multiples(StepWriter& w, const Heuristics& h) {
-  for (const Heuristic& c : h.choices)
-    if (c.key.starts_with(kMultiple)) w.assume_multiple(c.key.substr(kMultiple.size()), c.number);
-}
+void write_multiple(StepWriter& w, const Heuristic& c) { w.assume_multiple(c.key.substr(kMultiple.size()), c.number); }
 
 // The loops of all tensors, as far as their parallel types. Vectors are not marked yet.
 void write_loops(Prepared& p, const Heuristics& h) {
   StepWriter& w = p.w;
   const std::string& y = p.reference;
-  write_multiples(w, h);
+  for (const Heuristic& c : h.choices)
+    if (c.key.starts_with(kMultiple)) write_multiple(w, c);
   if (rank_of(w.graph(), w.tensor(y)) == 0) return;
   if (h.number("reuse") > 1) return write_reuse(p, h);
   Loops l = write_reference(w, y, h);
@@ -230,8 +231,8 @@ Extent extent_of(const ScheduleView& view, std::span<const DomainId> axes) {
 
 // How many elements of the outer axes a thread takes with one chunk of the inputs that lack these axes: several if such
 // inputs are a large part of what is read. They would come from the L2 cache again for each.
-int64_t choose_reuse(const ScheduleView& view, ValueId reference, const std::vector<std::vector<DomainId>>& runs,
-                     double blocks) {
+int64_t choose_reuse(const ScheduleView& view, const FusionAxes& all, ValueId reference,
+                     const std::vector<std::vector<DomainId>>& runs, double blocks) {
   constexpr int64_t kMostBlocks = 65535;  // of grid.y
   const Graph& g = view.fusion;
   if (runs.size() < 2) return 1;
@@ -241,7 +242,7 @@ int64_t choose_reuse(const ScheduleView& view, ValueId reference, const std::vec
     if (g.is_tensor(out.value)) streamed += size_bytes(g[out.value].dtype);
   for (ValueId v : inputs(g)) {
     if (!g.is_tensor(v)) continue;
-    const auto along = axes_along(g, reference, v);
+    const auto along = axes_along(g, all, reference, v);
     const auto has = [&](DomainId d) { return along[position_in(axes, d)].has_value(); };
     if (std::ranges::any_of(runs.front(), has))
       streamed += size_bytes(g[v].dtype);
@@ -260,14 +261,11 @@ int64_t choose_reuse(const ScheduleView& view, ValueId reference, const std::vec
 
 // An axis of few elements that ops cut or pad, which each thread walks whole: none, or the outermost one between the runs.
 // So a thread loads an element once, although parts of it move.
-DomainId choose_parts(const Graph& g, const std::vector<std::vector<DomainId>>& runs) {
-  const AxisClasses classes(g);
-  const auto resized = resized_axes(g);
+DomainId choose_parts(const Graph& g, const FusionAxes& all, const std::vector<std::vector<DomainId>>& runs) {
   for (size_t i = 1; i + 1 < runs.size(); ++i)
     for (DomainId d : runs[i]) {
       const int64_t extent = g[d].extent ? constant_integer(g, g[d].extent).value_or(0) : 0;
-      const bool is_resized = std::ranges::any_of(resized, [&](DomainId r) { return classes.same(r, d); });
-      if (g[d].iter_type == IterType::kIteration && extent > 1 && extent <= kMostParts && is_resized) return d;
+      if (g[d].iter_type == IterType::kIteration && extent > 1 && extent <= kMostParts && all.is_resized(d)) return d;
     }
   return {};
 }
@@ -283,45 +281,89 @@ void choose_launch(const ScheduleView& view, Heuristics& h, double chunks, int64
   h.set("unroll", unroll);
 }
 
-// By copy: the elements that it can move at once, if they are more than one.
-std::vector<Heuristic> choose_widths(const ScheduleView& view, const Heuristics& h) {
-  std::vector<Heuristic> result;
+// The loops that these heuristics give, whatever the widths of single copies are. The memo does not keep them.
+Written take_loops(const ScheduleView& view, Heuristics h) {
+  std::erase_if(h.choices, [](const Heuristic& c) { return c.key.starts_with('%'); });
+  if (view.memo && view.memo->loops.prepared && view.memo->loops.heuristics == h)
+    return std::exchange(view.memo->loops, {});
+  Written made{std::move(h), take_prepared(view)};
   try {
-    const int64_t vector = h.number("vector");
-    Prepared p(view);
-    write_loops(p, h);
-    std::vector<std::string> copies;
-    for (const auto* list : {&p.loads, &p.stores})
-      for (const std::string& name : *list)
-        if (const ValueId v = p.w.tensor(name); has_chunk(p.w.graph(), v, vector)) copies.push_back(name);
-    for (const std::string& name : copies) p.w.parallelize(name, p.w.loops(name).back(), ParallelType::kVectorize);
-    write_inlining(p, h);
-    const auto widths = vector_widths(view, p.w.graph(), copies);
-    for (size_t i = 0; i < copies.size(); ++i)
-      if (widths[i] > 1) result.push_back({"%" + copies[i], widths[i], {}});
+    write_loops(*made.prepared, made.heuristics);
   } catch (const Error& e) {
-    if (e.code == ErrorCode::kInternal) throw;  // any other: the schedule is refused as a whole, vectors or not
+    if (e.code == ErrorCode::kInternal) throw;  // any other: the last step is refused, and with it the schedule
+    made.is_refused = true;
   }
-  return result;
+  return made;
 }
 
-// The same, and the facts that it takes: none, unless they make more accesses wide.
-std::vector<Heuristic> choose_vectors(const ScheduleView& view, const Heuristics& h) {
-  const auto all = [](const std::vector<Heuristic>& widths) {
-    int64_t sum = 0;
-    for (const Heuristic& w : widths) sum += w.number;
-    return sum;
-  };
-  std::vector<Heuristic> widths = choose_widths(view, h);
-  const auto multiples = known_multiples(view);
-  if (multiples.empty()) return widths;
-  Heuristics with = h;
-  with.choices.insert(with.choices.end(), multiples.begin(), multiples.end());
-  std::vector<Heuristic> wider = choose_widths(view, with);
-  if (all(wider) <= all(widths)) return widths;
-  widths = multiples;
-  widths.insert(widths.end(), wider.begin(), wider.end());
-  return widths;
+// By copy: the elements that it can move at once.
+using Widths = std::vector<int64_t>;
+
+// The widths of these copies. None is wide if the kernel plan refuses the schedule, as it does with vectors or without.
+Widths widths_of(const ScheduleView& view, const Prepared& p, const std::vector<std::string>& copies) {
+  try {
+    return vector_widths(view, p.w.graph(), copies);
+  } catch (const Error& e) {
+    if (e.code == ErrorCode::kInternal) throw;
+    return Widths(copies.size(), 1);
+  }
+}
+
+int64_t sum_of_wide(const Widths& widths) {
+  int64_t sum = 0;
+  for (int64_t w : widths) sum += w > 1 ? w : 0;
+  return sum;
+}
+
+// A schedule in which every copy with a chunk is in vectors, and the widths that the copies can really have.
+struct Vectors {
+  std::shared_ptr<Prepared> schedule;  // none if a step is refused
+  std::vector<std::string> copies;
+  Widths widths;
+  std::vector<Heuristic> multiples;  // the facts that these widths take
+};
+
+// The facts about sizes, and the widths with them, if they make accesses wider.
+void choose_multiples(const ScheduleView& view, int64_t vector, Vectors& v) {
+  std::vector<std::string> narrow;
+  for (size_t i = 0; i < v.copies.size(); ++i)
+    if (v.widths[i] < vector) narrow.push_back(v.copies[i]);
+  if (narrow.empty()) return;
+  std::vector<Heuristic> multiples = known_multiples(view);
+  if (multiples.empty()) return;
+  // The facts stand behind the loops here, and before them in the plan. The kernel plan knows them either way.
+  const std::shared_ptr<Prepared> with = std::exchange(v.schedule, nullptr);  // it is no plan: some copies are narrower
+  for (const Heuristic& m : multiples) write_multiple(with->w, m);
+  const int64_t wide = vector * static_cast<int64_t>(v.copies.size() - narrow.size());
+  if (wide + sum_of_wide(widths_of(view, *with, narrow)) <= sum_of_wide(v.widths)) return;
+  Widths wider = widths_of(view, *with, v.copies);
+  if (sum_of_wide(wider) <= sum_of_wide(v.widths)) return;
+  v.widths = std::move(wider);
+  v.multiples = std::move(multiples);
+}
+
+Vectors choose_vectors(const ScheduleView& view, const Heuristics& h) {
+  Vectors result;
+  Written loops = take_loops(view, h);
+  std::shared_ptr<Prepared> tried;
+  if (!loops.is_refused) tried = view.memo ? std::make_shared<Prepared>(*loops.prepared) : loops.prepared;
+  if (view.memo) view.memo->loops = std::move(loops);
+  if (!tried) return result;
+  StepWriter& w = tried->w;
+  try {
+    for (const auto* list : {&tried->loads, &tried->stores})
+      for (const std::string& name : *list)
+        if (has_chunk(w.graph(), w.tensor(name), h.number("vector"))) result.copies.push_back(name);
+    for (const std::string& name : result.copies) w.parallelize(name, w.loops(name).back(), ParallelType::kVectorize);
+    write_inlining(*tried, h);
+  } catch (const Error& e) {
+    if (e.code == ErrorCode::kInternal) throw;  // any other: the schedule is refused as a whole, vectors or not
+    return {};
+  }
+  result.schedule = tried;
+  result.widths = widths_of(view, *tried, result.copies);
+  choose_multiples(view, h.number("vector"), result);
+  return result;
 }
 
 }  // namespace
@@ -331,31 +373,38 @@ Heuristics elementwise_choose(const ScheduleView& view, std::string_view schedul
   const ValueId reference = reference_of(view);
   Heuristics h{.scheduler = std::string(scheduler), .choices = {}};
   h.set("reference", "%" + g[reference].name);
-  const auto runs = runs_of(g, reference);
+  const auto axes = fusion_axes(view);
+  const auto runs = runs_of(g, *axes, reference);
   const Extent inner = runs.empty() ? Extent{} : extent_of(view, runs.back());
-  const Extent all = extent_of(view, axes_in_memory(g, reference));
+  const Extent whole = extent_of(view, axes_in_memory(g, reference));
   const int64_t widest = std::min<int64_t>(widest_stream(view, reference), kVectorBytes);
   const int64_t vector = std::min(inner.divisor, kVectorBytes / widest);
   h.set("axes", runs.empty() ? 0 : static_cast<int64_t>(runs.back().size()));
   h.set("vector", vector);
   // Where a chunk is narrow, a thread takes several, to have as many bytes on their way.
-  const DomainId parts = choose_parts(g, runs);
+  const DomainId parts = choose_parts(g, *axes, runs);
   const int64_t count = parts ? *constant_integer(g, g[parts].extent) : 1;
-  const double chunks = all.most / static_cast<double>(vector * count);
+  const double chunks = whole.most / static_cast<double>(vector * count);
   choose_launch(view, h, chunks, std::min(kMostUnroll, std::max<int64_t>(1, kVectorBytes / (vector * widest * count))));
   const double blocks = chunks / static_cast<double>(h.number("threads"));
   h.set("outer", runs.empty() ? 0 : static_cast<int64_t>(runs.front().size()));
-  h.set("reuse", h.number("unroll") > 1 ? 1 : choose_reuse(view, reference, runs, blocks));
+  h.set("reuse", h.number("unroll") > 1 ? 1 : choose_reuse(view, *axes, reference, runs, blocks));
   if (parts) h.set("parts", g[parts].name);
   if (vector == 1) return h;
-  for (Heuristic& c : choose_vectors(view, h)) h.choices.push_back(std::move(c));
+  const Vectors found = choose_vectors(view, h);
+  const auto is_full = [&](int64_t width) { return width == vector; };
+  const bool is_plan = found.schedule && found.multiples.empty() && std::ranges::all_of(found.widths, is_full);
+  h.choices.insert(h.choices.end(), found.multiples.begin(), found.multiples.end());
+  for (size_t i = 0; i < found.copies.size(); ++i)
+    if (found.widths[i] > 1) h.set("%" + found.copies[i], found.widths[i]);
+  if (view.memo && is_plan) view.memo->schedule = {h, found.schedule};
   return h;
 }
 
 namespace {
 
-void write_plan(Prepared& p, const Heuristics& h) {
-  write_loops(p, h);
+// The vectors and the inlining of a plan whose loops are written.
+void write_rest(Prepared& p, const Heuristics& h) {
   for (const auto* list : {&p.loads, &p.stores})
     for (const std::string& name : *list) {
       const auto choice = std::ranges::find(h.choices, "%" + name, &Heuristic::key);
@@ -370,13 +419,18 @@ void write_plan(Prepared& p, const Heuristics& h) {
 }  // namespace
 
 std::vector<Step> elementwise_plan(const ScheduleView& view, const Heuristics& h) {
-  Prepared p(view);
+  if (view.memo && view.memo->schedule.prepared && view.memo->schedule.heuristics == h)
+    return view.memo->schedule.prepared->w.steps();
+  const Written loops = take_loops(view, h);
+  const std::shared_ptr<Prepared> p = loops.prepared;
+  if (loops.is_refused) return p->w.steps();
   try {
-    write_plan(p, h);
+    write_rest(*p, h);
+    if (view.memo) view.memo->schedule = {h, p};
   } catch (const Error& e) {
     if (e.code == ErrorCode::kInternal) throw;  // any other: the last step is refused, and with it the schedule
   }
-  return p.w.steps();
+  return p->w.steps();
 }
 
 }  // namespace fusebox

@@ -60,8 +60,7 @@ bool lies_along(const Graph& g, ValueId tensor, std::optional<size_t> outer, std
   return i < order.size() && order[i] == axes[*inner];
 }
 
-}  // namespace
-
+// The axes along which a slice, a pad or a cat moves elements, as its result has them.
 std::vector<DomainId> resized_axes(const Graph& g) {
   std::vector<DomainId> result;
   for (OpId id : g[Graph::body()].ops) {
@@ -75,6 +74,14 @@ std::vector<DomainId> resized_axes(const Graph& g) {
       if (const auto joined = joined_axis(g, id, k)) result.push_back(joined->result);
   }
   return result;
+}
+
+}  // namespace
+
+FusionAxes::FusionAxes(const Graph& fusion) : classes(fusion), resized(resized_axes(fusion)) {}
+
+bool FusionAxes::is_resized(DomainId axis) const {
+  return std::ranges::any_of(resized, [&](DomainId r) { return classes.same(r, axis); });
 }
 
 ValueId reference_of(const ScheduleView& view) {
@@ -104,21 +111,16 @@ std::vector<DomainId> axes_in_memory(const Graph& g, ValueId tensor) {
   return is_order ? order : axes;
 }
 
-std::vector<std::optional<size_t>> axes_along(const Graph& g, ValueId reference, ValueId tensor) {
-  return match_axes(g, AxisClasses(g), reference, tensor);
+std::vector<std::optional<size_t>> axes_along(const Graph& g, const FusionAxes& all, ValueId reference,
+                                              ValueId tensor) {
+  return match_axes(g, all.classes, reference, tensor);
 }
 
-std::vector<std::vector<DomainId>> runs_of(const Graph& g, ValueId reference) {
+std::vector<std::vector<DomainId>> runs_of(const Graph& g, const FusionAxes& all, ValueId reference) {
   const auto axes = axes_of(g, reference), order = axes_in_memory(g, reference);
-  const AxisClasses classes(g);
   std::vector<std::pair<ValueId, std::vector<std::optional<size_t>>>> tensors;
-  for (ValueId v : in_memory(g)) tensors.emplace_back(v, match_axes(g, classes, reference, v));
+  for (ValueId v : in_memory(g)) tensors.emplace_back(v, match_axes(g, all.classes, reference, v));
   std::vector<std::vector<DomainId>> runs;
-  // A chunk must not reach over the end of a part of a resized axis, so such an axis is a run of its own.
-  const auto resized = resized_axes(g);
-  const auto is_resized = [&](DomainId d) {
-    return std::ranges::any_of(resized, [&](DomainId r) { return classes.same(r, d); });
-  };
   const auto lie_along = [&](DomainId outer, DomainId inner) {
     return std::ranges::all_of(tensors, [&](const auto& t) {
       return lies_along(g, t.first, t.second[position_in(axes, outer)], t.second[position_in(axes, inner)]);
@@ -126,8 +128,9 @@ std::vector<std::vector<DomainId>> runs_of(const Graph& g, ValueId reference) {
   };
   DomainId before;  // the last axis that is no broadcast: a broadcast is part of any run
   for (DomainId d : order) {
+    // A chunk must not reach over the end of a part of a resized axis, so such an axis is a run of its own.
     const bool joins = !runs.empty() && (!before || is_broadcast(g, d) ||
-                                         (!is_resized(before) && !is_resized(d) && lie_along(before, d)));
+                                         (!all.is_resized(before) && !all.is_resized(d) && lie_along(before, d)));
     if (joins)
       runs.back().push_back(d);
     else
@@ -137,12 +140,11 @@ std::vector<std::vector<DomainId>> runs_of(const Graph& g, ValueId reference) {
   return runs;
 }
 
-std::optional<std::string> outputs_differ(const Graph& g, ValueId reference) {
-  const AxisClasses classes(g);
+std::optional<std::string> outputs_differ(const Graph& g, const FusionAxes& all, ValueId reference) {
   for (const OutputRef& out : outputs(g)) {
     if (!g.is_tensor(out.value) || out.value == reference) continue;
     size_t found = 0, wanted = 0;
-    for (const auto& along : match_axes(g, classes, reference, out.value)) found += along ? 1 : 0;
+    for (const auto& along : match_axes(g, all.classes, reference, out.value)) found += along ? 1 : 0;
     for (DomainId d : axes_of(g, out.value)) wanted += is_broadcast(g, d) ? 0 : 1;
     if (found < wanted)
       return "%" + g[out.value].name + " has an axis that the output %" + g[reference].name + " has not";

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/domain/domain.h"
 #include "passes/schedule/schedule_view.h"
 #include "passes/schedule/step_writer.h"
 
@@ -24,19 +25,26 @@ ValueId reference_of(const ScheduleView& view);
 // The axes of a tensor as a consumer sees them, in the order of its memory, outermost first.
 std::vector<DomainId> axes_in_memory(const Graph& g, ValueId tensor);
 
+// What the axes of a fusion's tensors have to do with one another.
+struct FusionAxes {
+  explicit FusionAxes(const Graph& fusion);
+  AxisClasses classes;
+  // The axes along which a slice, a pad or a cat moves elements by an offset, as its result has them.
+  std::vector<DomainId> resized;
+  // Whether an op moves elements along an axis of this class.
+  bool is_resized(DomainId axis) const;
+};
+
 // The axes of the reference in the order of its memory, in runs, outermost first. Every input and output either lies in
 // order along the axes of a run, each next to the following one, or lacks them all. So a run can be one loop. An axis along
 // which a slice, a pad or a cat moves elements is a run of its own.
-std::vector<std::vector<DomainId>> runs_of(const Graph& fusion, ValueId reference);
-
-// The axes along which a slice, a pad or a cat moves elements by an offset, as its result has them.
-std::vector<DomainId> resized_axes(const Graph& fusion);
+std::vector<std::vector<DomainId>> runs_of(const Graph& fusion, const FusionAxes& all, ValueId reference);
 
 // For each axis of the reference, in the order of its axes: the position of the tensor's axis that goes with it, or none.
-std::vector<std::optional<size_t>> axes_along(const Graph& g, ValueId reference, ValueId tensor);
+std::vector<std::optional<size_t>> axes_along(const Graph& g, const FusionAxes& all, ValueId reference, ValueId tensor);
 
 // Why the outputs do not share one space of loops: a lower-case clause; nothing if they do.
-std::optional<std::string> outputs_differ(const Graph& fusion, ValueId reference);
+std::optional<std::string> outputs_differ(const Graph& fusion, const FusionAxes& all, ValueId reference);
 
 struct Behind {
   std::string tensor, reader;

@@ -7,6 +7,7 @@
 #include "ir/domain/domain.h"
 #include "ir/infer/is_library.h"
 #include "ir/table/error.h"
+#include "passes/schedule/schedule_memo.h"
 
 namespace fusebox {
 
@@ -82,7 +83,8 @@ bool has_no_elements(const ScheduleView& view, ValueId v) {
   });
 }
 
-Prepared::Prepared(const ScheduleView& view) : w(view.fusion) {
+Prepared::Prepared(const ScheduleView& view)
+    : w(view.fusion, view.memo && view.memo->work ? &view.memo->work->steps : nullptr) {
   const Graph& fusion = view.fusion;
   const auto readers = uses(fusion);
   const auto reads = [&](ValueId v) {
@@ -178,6 +180,7 @@ void inline_indices(StepWriter& w) {
 // The bytes of the widest element that is loaded or stored for each element of the reference.
 int64_t widest_stream(const ScheduleView& view, ValueId reference) {
   const Graph& g = view.fusion;
+  const auto all = fusion_axes(view);
   int64_t widest = size_bytes(g[reference].dtype);
   size_t axes = 0;
   for (DomainId d : logical_without_reductions(g, g.tensor_of(reference)))
@@ -185,7 +188,7 @@ int64_t widest_stream(const ScheduleView& view, ValueId reference) {
   for (ValueId v : inputs(g)) {
     if (!g.is_tensor(v)) continue;
     size_t found = 0;
-    for (const auto& along : axes_along(g, reference, v)) found += along ? 1 : 0;
+    for (const auto& along : axes_along(g, *all, reference, v)) found += along ? 1 : 0;
     if (found == axes) widest = std::max(widest, size_bytes(g[v].dtype));
   }
   for (const OutputRef& out : outputs(g))
@@ -203,19 +206,19 @@ namespace {
 // of a chain of joins of slices grows with a power of its length; a tensor in memory costs less.
 constexpr int64_t kMostPlaces = 16;
 
-// A tensor that would be computed at more places, with their number. A reader that moves elements reads at places of its
-// own, the others at one place together.
-std::optional<std::pair<ValueId, int64_t>> read_too_often(const Graph& g) {
+}  // namespace
+
+std::optional<std::pair<ValueId, int64_t>> read_too_often(const Graph& g, std::span<const OpId> ops,
+                                                          std::span<const ValueId> read,
+                                                          const std::vector<bool>& is_output) {
   std::vector<int64_t> moved(g.values.size()), kept(g.values.size());
-  for (const OutputRef& out : outputs(g)) kept[out.value.index] = 1;
-  const auto& ops = g[Graph::body()].ops;
+  for (size_t i = 0; i < is_output.size(); ++i) kept[i] = is_output[i] ? 1 : 0;
   for (size_t i = ops.size(); i-- > 0;) {
     const Op& op = g[ops[i]];
     int64_t own = 0;
     for (ValueId v : op.results) own = std::max(own, moved[v.index] + kept[v.index]);
     for (ValueId v : op.results)
       if (g.is_tensor(v) && own > kMostPlaces) return std::pair(v, own);
-    if (!makes_tensor(g, ops[i])) continue;
     for (ValueId v : op.operands) {
       if (!v || !g.is_tensor(v)) continue;
       if (is_resize(op.kind) || op.kind == OpKind::kPermute || op.kind == OpKind::kReshape)
@@ -224,7 +227,23 @@ std::optional<std::pair<ValueId, int64_t>> read_too_often(const Graph& g) {
         kept[v.index] = std::max(kept[v.index], own);
     }
   }
+  for (size_t i = read.size(); i-- > 0;)
+    if (const int64_t own = moved[read[i].index] + kept[read[i].index]; own > kMostPlaces)
+      return std::pair(read[i], own);
   return std::nullopt;
+}
+
+namespace {
+
+std::optional<std::pair<ValueId, int64_t>> read_too_often(const Graph& g) {
+  std::vector<OpId> ops;
+  for (OpId op : g[Graph::body()].ops)
+    if (makes_tensor(g, op)) ops.push_back(op);
+  std::vector<ValueId> read = inputs(g);
+  std::erase_if(read, [&](ValueId v) { return !g.is_tensor(v); });
+  std::vector<bool> is_output(g.values.size());
+  for (const OutputRef& out : outputs(g)) is_output[out.value.index] = true;
+  return read_too_often(g, ops, read, is_output);
 }
 
 }  // namespace
@@ -255,7 +274,7 @@ std::optional<std::string> elementwise_declines(const ScheduleView& view) {
   if (const auto often = read_too_often(g))
     return "%" + g[often->first].name + " is read at " + std::to_string(often->second) +
            " places, and a kernel would compute it for each";
-  return outputs_differ(g, reference_of(view));
+  return outputs_differ(g, *fusion_axes(view), reference_of(view));
 }
 
 }  // namespace fusebox

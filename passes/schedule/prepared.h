@@ -7,7 +7,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "passes/schedule/loop_space.h"
@@ -42,6 +44,12 @@ bool has_no_elements(const ScheduleView& view, ValueId v);
 int64_t widest_stream(const ScheduleView& view, ValueId reference);
 // Inlines the tensors that inline_most leaves because an op reads them as an index.
 void inline_indices(StepWriter& w);
+// A tensor that a kernel of these ops, in order, would compute or load at too many places, with their number. A reader that
+// moves elements reads at places of its own, the others at one place together. `read` are the tensors that the ops read and
+// do not make. No scheduler of elementwise fusions takes such ops.
+std::optional<std::pair<ValueId, int64_t>> read_too_often(const Graph& g, std::span<const OpId> ops,
+                                                          std::span<const ValueId> read,
+                                                          const std::vector<bool>& is_output);
 // Why the ops of the fusion do not all compute or move elements, or do not fit into one nest: a lower-case clause.
 std::optional<std::string> elementwise_declines(const ScheduleView& view);
 // Whether an op moves elements by an offset: slice, pad or cat.

@@ -8,12 +8,15 @@
 
 namespace fusebox {
 
+struct ScheduleMemo;
+
 struct ScheduleView {
   const Graph& fusion;  // concretized, at level math
   const SizeClasses& sizes;
   const MemoryClasses& memory;
   const DeviceProperties& device;
-  Defects defects = {};  // seeded
+  Defects defects = {};          // seeded
+  ScheduleMemo* memo = nullptr;  // of this view (schedule_memo.h); null: every call works out everything anew
 };
 
 }  // namespace fusebox

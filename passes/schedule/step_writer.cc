@@ -5,7 +5,7 @@
 namespace fusebox {
 
 ValueId StepWriter::tensor(Name name) const {
-  const auto v = find_value(graph_, name);
+  const auto v = applier_.find(name);
   if (!v || !graph_.is_tensor(*v))
     throw Error(ErrorCode::kInternal, "a schedule names a tensor that is not there", "%" + std::string(name));
   return *v;
@@ -14,6 +14,12 @@ ValueId StepWriter::tensor(Name name) const {
 StepWriter::Names StepWriter::loops(Name name) const {
   Names result;
   for (DomainId d : loop_of(graph_.tensor_of(tensor(name)))) result.push_back(graph_[d].name);
+  return result;
+}
+
+std::string StepWriter::free_value(Name wanted) const {
+  std::string result(wanted);
+  for (int i = 1; applier_.find(result); ++i) result = std::string(wanted) + "_" + std::to_string(i);
   return result;
 }
 
@@ -66,25 +72,25 @@ void StepWriter::reorder(Name tensor, const Names& domains) {
 }
 
 std::string StepWriter::cache_after(Name tensor) {
-  std::string copy = fresh_name(graph_, std::string(tensor) + "_in");
+  std::string copy = free_value(std::string(tensor) + "_in");
   write(&StepDraft::cache_after, tensor, copy);
   return copy;
 }
 
 std::string StepWriter::cache_before(Name tensor) {
-  std::string copy = fresh_name(graph_, std::string(tensor) + "_made");
+  std::string copy = free_value(std::string(tensor) + "_made");
   write(&StepDraft::cache_before, tensor, copy);
   return copy;
 }
 
 std::string StepWriter::cache_fork(Name tensor) {
-  std::string copy = fresh_name(graph_, std::string(tensor) + "_out");
+  std::string copy = free_value(std::string(tensor) + "_out");
   write(&StepDraft::cache_fork, tensor, copy);
   return copy;
 }
 
 std::string StepWriter::recompute(Name tensor, Name reader) {
-  std::string copy = fresh_name(graph_, tensor);
+  std::string copy = free_value(tensor);
   write(&StepDraft::recompute, tensor, reader, copy);
   return copy;
 }

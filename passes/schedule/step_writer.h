@@ -25,11 +25,18 @@ class StepWriter {
   using Name = StepDraft::Name;
   using Names = StepDraft::Names;
 
-  explicit StepWriter(const Graph& fusion) : graph_(fusion), applier_(graph_) {}
-  StepWriter(const StepWriter&) = delete;
+  // `count`, if given, is the number of steps applied so far; it grows with every one.
+  explicit StepWriter(const Graph& fusion, int64_t* count = nullptr)
+      : graph_(fusion), applier_(graph_), count_(count) {}
+  // A copy goes on from where the other one is, and counts its own steps only.
+  StepWriter(const StepWriter& other)
+      : graph_(other.graph_), applier_(graph_), draft_(other.draft_), count_(other.count_) {}
+  StepWriter& operator=(const StepWriter&) = delete;
 
   const Graph& graph() const { return graph_; }
   const std::vector<Step>& steps() const { return draft_.steps(); }
+  // The graph. The writer must not be used afterwards.
+  Graph take_graph() { return std::move(graph_); }
   // The tensor of this name. Throws kInternal without one.
   ValueId tensor(Name name) const;
   // The names of a tensor's loops, outermost first.
@@ -62,14 +69,18 @@ class StepWriter {
   template <class... Parameters, class... Arguments>
   void write(void (StepDraft::*step)(Parameters...), Arguments&&... arguments) {
     (draft_.*step)(arguments...);
+    if (count_) ++*count_;
     applier_.apply(draft_.steps().back());
   }
+  // The wanted name, numbered if a value has it.
+  std::string free_value(Name wanted) const;
   std::string free_domain(Name tensor, Name wanted, Name besides = {}) const;
   std::pair<std::string, std::string> free_domains(Name tensor, Name first, Name second) const;
 
   Graph graph_;
-  StepApplier applier_;
+  mutable StepApplier applier_;  // its index of names grows where they are looked up
   StepDraft draft_;
+  int64_t* count_;
 };
 
 }  // namespace fusebox

@@ -9,10 +9,13 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
 #include "passes/schedule/prepared.h"
+#include "passes/schedule/schedule_memo.h"
 #include "passes/schedule/scheduler.h"
 #include "passes/schedule/vector_width.h"
 
@@ -77,8 +80,15 @@ std::optional<Turned> turned(const Prepared& p, std::optional<size_t> only = {})
 
 class TransposeWriter {
  public:
-  TransposeWriter(const ScheduleView& view, const Heuristics& h)
-      : p(view), writer_(p.w), h_(h), tile_(h.number("tile")), vector_(h.number("vector")), rows_(h.number("rows")) {
+  // Writes behind the steps of `prepared`.
+  TransposeWriter(std::shared_ptr<Prepared> prepared, const Heuristics& h)
+      : all(std::move(prepared)),
+        p(*all),
+        writer_(p.w),
+        h_(h),
+        tile_(h.number("tile")),
+        vector_(h.number("vector")),
+        rows_(h.number("rows")) {
     turned_ = turned(p, static_cast<size_t>(h.number("across")));
   }
 
@@ -114,7 +124,8 @@ class TransposeWriter {
     inline_indices(writer_);
   }
 
-  Prepared p;
+  const std::shared_ptr<Prepared> all;
+  Prepared& p;
 
  private:
   bool is_turned(const std::string& name) const { return std::ranges::count(turned_->loads, name) > 0; }
@@ -192,8 +203,7 @@ std::optional<std::string> transpose_declines(const ScheduleView& view) {
   if (has_resizes(g)) return "an op slices, pads or joins tensors, which the scheduler resize is for";
   if (auto why = elementwise_declines(view)) return why;
   // Without a move every input is read in the order of the result, or of its own memory.
-  const Prepared p(view);
-  const auto found = turned(p);
+  const auto found = turned(*prepared_of(view));
   if (!found) return "no input lies along another axis than the output " + g[reference_of(view)].name;
   const ValueId reference = reference_of(view);
   const auto axes = logical_without_reductions(g, g.tensor_of(reference));
@@ -207,8 +217,7 @@ Heuristics transpose_choose(const ScheduleView& view) {
   const Graph& g = view.fusion;
   const ValueId reference = reference_of(view);
   const auto axes = logical_without_reductions(g, g.tensor_of(reference));
-  const Prepared p(view);
-  const Turned found = *turned(p);
+  const Turned found = *turned(*prepared_of(view));
   Heuristics h{.scheduler = "transpose", .choices = {}};
   h.set("reference", "%" + g[reference].name);
   h.set("across", static_cast<int64_t>(found.across));
@@ -226,7 +235,7 @@ Heuristics transpose_choose(const ScheduleView& view) {
   h.set("rows", (has_scalars ? 2 * kThreads : kThreads) / (tile / vector));
   if (vector == 1) return h;
   try {
-    TransposeWriter t(view, h);
+    TransposeWriter t(std::make_shared<Prepared>(*prepared_of(view)), h);
     t.write_loops();
     std::vector<std::string> copies;
     for (const std::string& name : copies_of(t.p))
@@ -236,6 +245,8 @@ Heuristics transpose_choose(const ScheduleView& view) {
     const auto widths = vector_widths(view, t.p.w.graph(), copies);
     for (size_t i = 0; i < copies.size(); ++i)
       if (widths[i] > 1) h.set("%" + copies[i], widths[i]);
+    const bool is_plan = std::ranges::all_of(widths, [&](int64_t width) { return width == vector; });
+    if (view.memo && is_plan) view.memo->schedule = {h, t.all};
   } catch (const Error& e) {
     if (e.code == ErrorCode::kInternal) throw;  // any other: the schedule is refused as a whole, vectors or not
   }
@@ -243,7 +254,9 @@ Heuristics transpose_choose(const ScheduleView& view) {
 }
 
 std::vector<Step> transpose_plan(const ScheduleView& view, const Heuristics& h) {
-  TransposeWriter t(view, h);
+  if (view.memo && view.memo->schedule.prepared && view.memo->schedule.heuristics == h)
+    return view.memo->schedule.prepared->w.steps();
+  TransposeWriter t(take_prepared(view), h);
   try {
     t.write_loops();
     for (const std::string& name : copies_of(t.p)) {
@@ -254,6 +267,7 @@ std::vector<Step> transpose_plan(const ScheduleView& view, const Heuristics& h) 
       t.p.w.parallelize(name, chunk, ParallelType::kVectorize);
     }
     t.write_inlining();
+    if (view.memo) view.memo->schedule = {h, t.all};
   } catch (const Error& e) {
     if (e.code == ErrorCode::kInternal) throw;  // any other: the last step is refused, and with it the schedule
   }

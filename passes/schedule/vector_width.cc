@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "ir/domain/domain.h"
+#include "passes/nest/coverage.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/vector_copy.h"
+#include "passes/schedule/schedule_memo.h"
 
 namespace fusebox {
 namespace {
@@ -20,16 +22,32 @@ bool shows(const ScheduleView& view, const KnownDivisors& known, const Needs& ne
                              [&](const auto& a) { return any_address || known.is_aligned(a.first, a.second); });
 }
 
+// The kernel plan as far as the views of its copies need it, and what refuses it so far. The extents of the launch cost
+// most and concern no vector; only the order of reads and overwriting stores asks for them.
+KernelPlan plan_of_copies(const Graph& scheduled) {
+  KernelPlan plan(scheduled);
+  const bool overwrites =
+      std::ranges::any_of(outputs(scheduled), [](const OutputRef& out) { return static_cast<bool>(out.alias); });
+  if (overwrites) {
+    plan = plan_empty_threads(plan_buffers(plan_threads(std::move(plan))));
+  } else {
+    check_coverage(scheduled, plan.nest_plan);
+    for (const LoopNode& node : plan.nest_plan.nodes)
+      if (is_thread(node.parallel)) plan.used_threads.insert(node.parallel);
+    plan = plan_buffers(std::move(plan));
+  }
+  // Whether loops may be shared is asked when the kernel plan of the whole schedule is made.
+  return plan_loops(plan_replicas(std::move(plan)));
+}
+
 }  // namespace
 
 std::vector<int64_t> vector_widths(const ScheduleView& view, const Graph& scheduled,
                                    std::span<const std::string> copies) {
   std::vector<int64_t> widths(copies.size(), 1);
   if (copies.empty()) return widths;
-  KernelPlan plan(scheduled);
-  // Whether loops may be shared is asked when the kernel plan of the whole schedule is made.
-  for (const auto stage : {plan_threads, plan_buffers, plan_empty_threads, plan_replicas, plan_loops})
-    plan = stage(std::move(plan));
+  if (view.memo && view.memo->work) ++view.memo->work->kernel_plans;
+  const KernelPlan plan = plan_of_copies(scheduled);
   const KnownDivisors known(view, scheduled);
   for (size_t i = 0; i < copies.size(); ++i) {
     const ValueId v = *find_value(scheduled, copies[i]);
@@ -40,8 +58,13 @@ std::vector<int64_t> vector_widths(const ScheduleView& view, const Graph& schedu
     if (!extent || *extent < 2) continue;
     int64_t width = std::min<int64_t>(power_of_two_in(*extent, kVectorBytes),
                                       kVectorBytes / std::min<int64_t>(size_bytes(scheduled[v].dtype), kVectorBytes));
-    for (; width > 1; width /= 2)
-      if (const auto needs = needs_of_width(plan, statement, width); needs && shows(view, known, *needs)) break;
+    const auto is_shown = [&](int64_t w) {
+      const auto needs = needs_of_width(plan, statement, w);
+      return needs && shows(view, known, *needs);
+    };
+    // A vector of two needs no more than a wider one, so most copies that cannot be wide are asked for once.
+    if (width > 2 && !is_shown(2)) width = 1;
+    while (width > 1 && !is_shown(width)) width /= 2;
     widths[i] = width;
   }
   return widths;

@@ -1,4 +1,5 @@
 // Steps that work across tensors: replay, parallel types, loops across a reshape, inlining.
+#include "ir/graph/compact.h"
 #include "tests/unit/ir/step_support.h"
 
 namespace fusebox::testing {
@@ -138,6 +139,17 @@ TEST(StepLike, LoopsCrossACatWithTheOffsetOfTheOperand) {
   EXPECT_TRUE(again == before) << print(again);
   // The cat does not follow its operand.
   EXPECT_EQ(refusal(scheduled(program, "split %a.i0 by 2 -> o, t"), "set_loop_domain %c like %a"), "E0302 %c");
+}
+
+TEST(StepLike, RefusedLoopsLeaveTheGraphAsItWas) {
+  Graph g = scheduled(
+      "fusion @f {\n %n = size\n %x = input f32[3, 5]\n %z = input f32[%n, 5]\n %a = exp %x\n %b = neg %z\n %c = cat "
+      "[%a, %b] axis 0\n output %c\n}",
+      "split %a.i0 by 2 -> o, t\nsplit %a.i1 by 4 -> p, q\nsplit %c.i1 by 3 -> u, v\nparallelize %c.v on block.x");
+  const Graph before = g;
+  // The cat gets the split of i1 before its axis i0 shows that there is no other.
+  EXPECT_THROW(apply(g, parse_steps("set_loop_domain %c like %a")), Error);
+  EXPECT_TRUE(same_members(g, before)) << print(g);
 }
 
 TEST(StepInline, SharesLoopsThatCorrespondAndNoMore) {

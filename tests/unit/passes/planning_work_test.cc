@@ -1,0 +1,50 @@
+// What a decision costs, as counts: how often a segment is made a fusion of its own, how many steps are applied to graphs,
+// and how many kernel plans are made. They follow from the program alone, so a bound on them holds on every machine.
+#include <gtest/gtest.h>
+
+#include "passes/automatic/plan_automatic.h"
+#include "tests/support/automatic.h"
+#include "tests/support/families.h"
+
+namespace fusebox {
+namespace {
+
+using testing::Family;
+using testing::family_inputs;
+using testing::fusion_of;
+using enum testing::Family;
+
+AutomaticPlan planned(const Graph& g) {
+  return plan_automatic(g, {.sizes = bind_sizes(g, family_inputs()), .memory = memory_classes(g, family_inputs())});
+}
+
+// The steps of the plan without those that say which segment an op is in.
+int64_t schedule_steps(const AutomaticPlan& plan) {
+  return std::ranges::count_if(plan.steps, [](const Step& s) { return s.kind != StepKind::kAssign; });
+}
+
+class PlanningCost : public ::testing::TestWithParam<Family> {};
+
+// A fusion that one scheduler takes is extracted once and asked for vector widths once, with facts about sizes or without;
+// its loops are written once, and what is tried besides is vectors and inlining.
+TEST_P(PlanningCost, OfOneKernel) {
+  const AutomaticPlan plan = planned(fusion_of(GetParam(), 20));
+  ASSERT_EQ(plan.decisions.size(), 1u);
+  EXPECT_EQ(plan.work.extractions, 1);
+  EXPECT_LE(plan.work.kernel_plans, GetParam() == kMoves ? 4 : 2);
+  EXPECT_LE(plan.work.steps, schedule_steps(plan) + 16) << "the plan has " << schedule_steps(plan) << " steps";
+}
+
+// The cost of a plan grows with the fusion and not with its square. A stretch is halved until a scheduler takes it.
+TEST_P(PlanningCost, GrowsWithTheFusion) {
+  const AutomaticPlan plan = planned(fusion_of(GetParam(), 1000));
+  const auto segments = static_cast<int64_t>(plan.decisions.size());
+  EXPECT_LE(plan.work.extractions, 8 * segments);
+  EXPECT_LE(plan.work.kernel_plans, 4 * segments);
+  EXPECT_LE(plan.work.steps, schedule_steps(plan) + 32 * segments);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, PlanningCost, ::testing::Values(kGates, kNorms, kSums, kMoves, kWide));
+
+}  // namespace
+}  // namespace fusebox
