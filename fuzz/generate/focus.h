@@ -1,7 +1,7 @@
 // A focus aims a case at combinations that random draws meet once in many thousand cases. The lists of combinations
 // have a fixed order, and a case's seed picks its place in them, so that a campaign walks through them all.
 //
-// Invariants: five seeds in sixteen have no focus. Consecutive cases reach all combinations of a list equally often. A
+// Invariants: two seeds in eight have no focus. Consecutive cases reach all combinations of a list equally often. A
 // focus is a wish: a part that does not fit the fusion is skipped.
 //
 //   Focus focus = focus_of(seed);

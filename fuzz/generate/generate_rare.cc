@@ -20,7 +20,7 @@ bool FusionMaker::begin_rare(RareFocus rare, GeneratedFusion& result) {
   result.neighbours += is_accepted && rare == RareFocus::kTimesZero;
   wanted_.reset();
   // Another op may spoil the schedule. A library op is alone, so that the automatic plan has nothing else.
-  const bool is_whole = rare == RareFocus::kLibraryOp || !random_.one_in(4);
+  const bool is_whole = rare == RareFocus::kLibraryOp || !random_.one_in(rare == RareFocus::kGappedVectors ? 8 : 4);
   return !(is_accepted && is_whole);
 }
 
@@ -138,8 +138,10 @@ std::vector<ValueId> FusionMaker::added_product() {
 std::vector<ValueId> FusionMaker::rows_with_gaps() {
   const int64_t columns = 4 * random_.between(1, 6);
   const Shape shape = {extent_scalar(random_.between(2, 7), false), extent_scalar(columns, false)};
-  const ValueId x = input(g_, "", dtype_for(OpKind::kNeg), shape,
-                          {.contiguity = {Contiguity::kFalse, Contiguity::kTrue}, .allocation_order = {}});
+  Dtype dtype = dtype_for(OpKind::kNeg);
+  if (size_bytes(dtype) > 8) dtype = Dtype::kFloat;  // a vector of two has 16 bytes at most
+  const ValueId x =
+      input(g_, "", dtype, shape, {.contiguity = {Contiguity::kFalse, Contiguity::kTrue}, .allocation_order = {}});
   made_.push_back(x);
   return {unary(g_, OpKind::kNeg, x)};
 }

@@ -145,7 +145,7 @@ void StepMaker::schedule(size_t max_transforms) {
   if (focus.block && block_dimensions(*focus.block)) return;
   if (focus.shared_in && !random_.one_in(8) && shared_in_loop(*focus.shared_in)) return;
   if (focus.rare == RareFocus::kSumOfAllBlocks && sum_of_all_blocks()) return;
-  if (focus.rare == RareFocus::kGappedVectors && !random_.one_in(4) && rows_in_vectors()) return;
+  if (focus.rare == RareFocus::kGappedVectors && !random_.one_in(8) && rows_in_vectors()) return;
   if (focus.rare == RareFocus::kTwoRandomOps || focus.rare == RareFocus::kAddedProduct)
     if (!random_.one_in(4) && inlined()) return;
   const bool is_aimed_at = focus.in_place || focus.transforms || focus.swizzle;

@@ -91,7 +91,9 @@ bool StepMaker::sum_of_all_blocks() {
 // Threads share the rows; each element of a thread is a vector along its row.
 bool StepMaker::rows_in_vectors() {
   const std::string name = stored_output("");
-  if (name.empty() || !vectors(name, random_.one_in(2) ? 2 : 4)) return false;
+  if (name.empty()) return false;
+  const bool is_wide = size_bytes(g_[*find_value(g_, name)].dtype) > 4;
+  if (!vectors(name, is_wide || random_.one_in(2) ? 2 : 4)) return false;
   take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
   const auto loop = loop_of(tensor(name));
   parallelize(name, loop[0], random_.one_in(2) ? ParallelType::kGridX : ParallelType::kBlockX);

@@ -25,7 +25,7 @@ std::span<const OracleRow> oracle_rows() { return kRows; }
 
 bool is_due(const OracleRow& row, uint64_t number) {
   constexpr uint32_t kCostly = 256;
-  // A focus has the cases of one remainder by 4, 8 or 16 (focus.h). The upper digits change the lowest one, so that no
+  // A focus has the cases of one remainder by 4 or 8 (focus.h). The upper digits change the lowest one, so that no
   // oracle always judges the same remainders. Each 16 numbers are still permuted among themselves.
   constexpr uint64_t kDigit = 15;
   uint64_t digit = 0;
