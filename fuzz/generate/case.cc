@@ -17,7 +17,7 @@ DrawnCase generate_case(RandomSource& random, const CaseOptions& options, const 
   const bool has_edges =
       f.neighbours > 0 || !focus.ops.empty() || focus.form || !focus.unaries.empty() || !focus.integer_pairs.empty();
   inputs.special = random.one_in(options.special_one_in) || (has_edges && random.one_in(2)) ||
-                   (!focus.unaries.empty() && !random.one_in(4));
+                   ((!focus.unaries.empty() || focus.rare == RareFocus::kTimesZero) && !random.one_in(4));
   if (focus.in_place) inputs.offset = focus.in_place->offset;
   inputs.is_far = focus.swizzle && focus.swizzle->is_far;
   inputs.ranges = f.ranges;

@@ -174,6 +174,10 @@ Focus focus_of(uint64_t seed) {
     aim_schedule(round, focus);
   } else if (seed % 8 == 2) {
     aim_situation(seed / 8, focus);
+  } else if (seed % 8 == 6) {
+    focus.rare = static_cast<RareFocus>(seed / 8 % kRareFoci);
+    if (focus.rare == RareFocus::kWrappingConstants) focus.rewrite = "fold_constants";
+    if (focus.rare == RareFocus::kTimesZero) focus.rewrite = "identity_ops";
   }
   return focus;
 }

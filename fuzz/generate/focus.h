@@ -1,7 +1,7 @@
 // A focus aims a case at combinations that random draws meet once in many thousand cases. The lists of combinations
 // have a fixed order, and a case's seed picks its place in them, so that a campaign walks through them all.
 //
-// Invariants: three seeds in eight have no focus. Consecutive cases reach all combinations of a list equally often. A
+// Invariants: two seeds in eight have no focus. Consecutive cases reach all combinations of a list equally often. A
 // focus is a wish: a part that does not fit the fusion is skipped.
 //
 //   Focus focus = focus_of(seed);
@@ -77,6 +77,20 @@ struct BlockFocus {
   std::array<bool, 3> is_reduced = {};
 };
 
+// A small program that random draws rarely make, with the schedule, the rewrite or the values that it is made for.
+enum class RareFocus : uint8_t {
+  kWrappingConstants,  // an op of integer constants that wraps, for folding
+  kTimesZero,          // a product of zero with infinities and NaN
+  kTwoRandomOps,       // two random ops of one kernel, each with its own seed
+  kDeclaredOrder,      // ATen makes a tensor that has a declared order
+  kAddedProduct,       // a 16-bit product that is added, or widened for a sum
+  kSumOfAllBlocks,     // a sum over the grid that all blocks read
+  kGappedVectors,      // rows with gaps between them, read in vectors
+  kLibraryOp,          // an op that ATen alone computes, and nothing else
+  kLongSum,
+};
+inline constexpr size_t kRareFoci = static_cast<size_t>(RareFocus::kLongSum) + 1;
+
 struct Focus {
   std::vector<OpFocus> ops;
   std::optional<CastFocus> casts;
@@ -96,11 +110,12 @@ struct Focus {
   std::optional<BlockFocus> block;
   std::optional<ParallelType> shared_in;  // a loop whose iterations each fill a shared tensor and read it
   size_t segments = 0;                    // the number of segments; ops read values made several segments before
-  std::string_view rewrite = {};          // a rewrite that mostly finds something to change
+  std::optional<RareFocus> rare;
+  std::string_view rewrite = {};  // a rewrite that mostly finds something to change
   bool empty() const {
     return ops.empty() && !casts && !form && arguments.empty() && !far_indices && !swizzle && !transforms &&
            !in_place && scalars.empty() && unaries.empty() && integer_pairs.empty() && equal_scalars.empty() &&
-           !near_constants && !computed_sizes && !block && !shared_in && segments == 0;
+           !near_constants && !computed_sizes && !block && !shared_in && segments == 0 && !rare;
   }
 };
 

@@ -167,6 +167,17 @@ class FusionMaker {
   std::vector<ValueId> read_by_others();
   std::vector<ValueId> chain_over_segments(size_t segments);
 
+  // -- rare programs (generate_rare.cc); returns whether more ops may follow
+  bool begin_rare(RareFocus rare, GeneratedFusion& result);
+  std::vector<ValueId> rare_program(RareFocus rare);
+  std::vector<ValueId> of_wrapping_constants();
+  ValueId wrapping_scalar(Dtype dtype);
+  std::vector<ValueId> times_zero();
+  std::vector<ValueId> two_random_ops();
+  std::vector<ValueId> added_product();
+  std::vector<ValueId> rows_with_gaps();
+  std::vector<ValueId> library_op();
+
   // -- outputs (generate_outputs.cc)
   void add_outputs();
   // Adds the output unless concretization refuses its alias. Returns whether it was added.

@@ -86,7 +86,8 @@ GeneratedFusion FusionMaker::run() {
   }
   const bool is_model = options_.model_one_in > 0 && random_.one_in(options_.model_one_in) && begin_model(result);
   begin_focus(result);
-  const bool may_go_on = begin_situation(result) && (!is_model || random_.one_in(3));
+  const bool is_rare = options_.focus.rare && !begin_rare(*options_.focus.rare, result);
+  const bool may_go_on = !is_rare && begin_situation(result) && (!is_model || random_.one_in(3));
   // A few refusals are normal. The limit ends the loop if nothing in the mix fits.
   const bool is_whole = !may_go_on || (options_.focus.swizzle && options_.focus.swizzle->is_far);
   while (!is_whole && result.accepted < wanted && result.attempts < 4 * wanted + 8) {

@@ -179,8 +179,9 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
       // Outputs in place get several segments more often, so that several kernels read and write the same memory.
       const auto out = outputs(fusion);
       const bool in_place = std::any_of(out.begin(), out.end(), [](const OutputRef& o) { return bool(o.alias); });
-      const bool is_aimed =
-          options.focus.segments > 0 || (options.focus.in_place && options.focus.in_place->in_segments);
+      const bool is_aimed = options.focus.segments > 0 ||
+                            (options.focus.in_place && options.focus.in_place->in_segments) ||
+                            options.focus.rare == RareFocus::kDeclaredOrder;
       const bool must_cut = has_library_ops(fusion);
       if (options.plain) {
         plain(maker, fusion);

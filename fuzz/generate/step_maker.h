@@ -83,6 +83,9 @@ class StepMaker {
   // step_situations.cc: the schedules of a focus; false if they do not suit the fusion.
   bool block_dimensions(const BlockFocus& block);
   bool shared_in_loop(ParallelType loop);
+  bool sum_of_all_blocks();
+  bool rows_in_vectors();
+  bool inlined();
   bool parallelize(const std::string& tensor, DomainId d, ParallelType p);
   // Adds segment borders until there are as many as the focus wants.
   void cut_apart(std::vector<size_t>& cuts);

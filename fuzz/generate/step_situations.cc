@@ -74,6 +74,42 @@ bool StepMaker::shared_in_loop(ParallelType loop) {
   return true;
 }
 
+// Each block sums a part, and reads the whole sum from its registers.
+bool StepMaker::sum_of_all_blocks() {
+  std::string name;
+  for (OpId id : g_[Graph::body()].ops)
+    if (demands(g_[id].kind, kReduction)) name = g_[g_[id].results[0]].name;
+  if (name.empty()) return false;
+  for (DomainId d : loop_of(tensor(name)))
+    parallelize(name, d, g_[d].iter_type == IterType::kReduction ? ParallelType::kGridX : ParallelType::kBlockX);
+  take({StepKind::kParallelizeLike, {StepOperand::of(name)}, {}, {}});
+  take({StepKind::kInlineMost, {}, {}, {}});
+  if (random_.one_in(4)) keep_visible(MemoryType::kGlobal);
+  return true;
+}
+
+// Threads share the rows; each element of a thread is a vector along its row.
+bool StepMaker::rows_in_vectors() {
+  const std::string name = stored_output("");
+  if (name.empty()) return false;
+  const bool is_wide = size_bytes(g_[*find_value(g_, name)].dtype) > 4;
+  if (!vectors(name, is_wide || random_.one_in(2) ? 2 : 4)) return false;
+  take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
+  const auto loop = loop_of(tensor(name));
+  parallelize(name, loop[0], random_.one_in(2) ? ParallelType::kGridX : ParallelType::kBlockX);
+  finish(name, true);
+  return true;
+}
+
+// One nest computes everything, so no value between the ops reaches memory.
+bool StepMaker::inlined() {
+  const std::string name = target();
+  const auto loop = loop_of(tensor(name));
+  if (!loop.empty() && random_.one_in(2)) parallelize(name, loop[0], ParallelType::kBlockX);
+  finish(name, false);
+  return true;
+}
+
 bool StepMaker::is_library_op(const std::string& name) const {
   return is_library(g_, g_[g_[*find_value(g_, name)].def]);
 }

@@ -9,6 +9,7 @@
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
 #include "ir/table/error.h"
+#include "passes/pipeline/signature.h"
 #include "replay/cache/cache_key.h"
 #include "replay/cache/compiled_record.h"
 #include "replay/cache/fusion_cache.h"
@@ -181,8 +182,10 @@ class CacheJudge {
   void judge_collision() {
     auto& [name, bytes] = *store_->records.begin();
     const std::string kept = bytes;
-    CacheRecord other{
-        .key = fusion_key(request(), KeySizes::kAny), .compiled = compiled_fusion(made_, {}), .image = {}};
+    // Only its key tells that it is another one: its inputs are those of the request.
+    CacheRecord other{.key = fusion_key(request(), KeySizes::kAny),
+                      .compiled = compiled_fusion(made_, {}, signature_of(run_.fusion(), options_)),
+                      .image = {}};
     other.key.push_back(key_part("other", "1"));
     bytes = encode(other);
     FusionCache warm = cache();

@@ -35,9 +35,6 @@ constexpr KnownRefusal kKnownRefusals[] = {
     {"no_op", "its part in a thread has no constant size", "a squeezed axis beside an output without elements"},
     {"no_op", "can be followed from this tensor's axes", "a slice that leaves nothing, of a size"},
     {"transpose", "no chain of the listed tensors connects", "an input and its stride_order, both read"},
-    {"transpose", "after another thread or iteration overwrote it",
-     "an output over the input that a tile is read from"},
-    {"resize", "a resize may cut this loop short", "a tensor without elements, joined to a slice"},
 };
 
 class Laws {

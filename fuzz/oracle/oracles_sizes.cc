@@ -1,9 +1,11 @@
-// The oracle that runs a compiled program with sizes other than those it was compiled for.
+// The oracle that runs a compiled program with sizes and layouts other than those it was compiled for.
 #include <algorithm>
 
 #include "fuzz/mutate/mutate.h"
 #include "fuzz/oracle/oracle.h"
 #include "ir/table/error.h"
+#include "replay/run/aten_segment.h"
+#include "replay/run/judge.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -19,40 +21,78 @@ bool needs_wide_indices(const Case& c, const Defects& defects) {
   }
 }
 
-}  // namespace
+bool has_vectors(const Compiled& c) {
+  const auto is_vector = [](const IterDomain& d) { return d.parallel == ParallelType::kVectorize; };
+  return std::ranges::any_of(c.scheduled, [&](const Graph& g) { return std::ranges::any_of(g.domains, is_vector); });
+}
 
-void other_sizes(OracleRun& run) {
-  const Compiled* c = run.compiled();
-  // A concretized program is valid only for its own sizes.
-  if (!c || !c->concretize.empty() || !run.scheduled().ok()) return;
+// Runs the program with the changed inputs, which it serves. Returns false if the launch refused them.
+bool judge_with(OracleRun& run, const Compiled& c, Case changed, const std::string& how) {
+  changed.compiled = c;
+  OracleRun other(changed, run.options());
+  host_checks(other);
+  aten(other);
+  // Sizes do not tell everything: a few elements with a large stride can exceed 32 bits. The compiler finds that in
+  // the kernels, which takes long, so ask it only after an index overflow.
+  const auto is_overflow = [](const Finding& f) { return f.signature.check == code_text(ErrorCode::kIndexOverflow); };
+  if (c.index_bits == 32 && std::ranges::any_of(other.findings, is_overflow) &&
+      needs_wide_indices(changed, run.options().defects))
+    return true;
+  for (Finding& f : other.findings)
+    run.findings.push_back(
+        {{"other-sizes", f.signature.check, f.signature.place}, "run with " + how + ": " + f.message});
+  run.compared += other.compared;
+  run.ambiguous += other.ambiguous;
+  run.unconstrained += other.unconstrained;
+  return other.scheduled().ok() || !is_launch_refusal(other.scheduled().failure->code);
+}
+
+constexpr int kTries = 4;
+
+void judge_extent(OracleRun& run, const Compiled& c, RandomSource& random) {
   const Case& from = run.subject();
-  RandomSource random(from.seed + from.lineage.size());
-  constexpr int kTries = 4;
   for (int tries = 0; tries < kTries; ++tries) {
     const auto extent = draw_mutation(random, MutationKind::kExtent, from, from);
     if (!extent) return;
     auto changed = apply_mutation(from, *extent);
     if (!changed || changed->inputs() == from.inputs()) continue;
     // A program with 32-bit indices must only run with sizes that fit.
-    if (c->index_bits < choose_index_bits(c->concretized, sizes_of(c->concretized, changed->inputs()))) continue;
-    changed->compiled = *c;
-    OracleRun other(*changed, run.options());
-    host_checks(other);
-    aten(other);
-    // Sizes do not tell everything: a few elements with a large stride can exceed 32 bits. The compiler finds that in
-    // the kernels, which takes long, so ask it only after an index overflow.
-    const auto is_overflow = [](const Finding& f) { return f.signature.check == code_text(ErrorCode::kIndexOverflow); };
-    if (c->index_bits == 32 && std::ranges::any_of(other.findings, is_overflow) &&
-        needs_wide_indices(*changed, run.options().defects))
-      return;
-    for (Finding& f : other.findings)
-      run.findings.push_back({{"other-sizes", f.signature.check, f.signature.place},
-                              "run with %" + extent->parameters[0] + " = " + extent->parameters[1] + ": " + f.message});
-    run.compared += other.compared;
-    run.ambiguous += other.ambiguous;
-    run.unconstrained += other.unconstrained;
+    if (c.index_bits < choose_index_bits(c.concretized, sizes_of(c.concretized, changed->inputs()))) continue;
+    judge_with(run, c, *std::move(changed), "%" + extent->parameters[0] + " = " + extent->parameters[1]);
     return;
   }
+}
+
+// A launch refuses tensors at which a vector could not start. That costs little, so another layout is tried.
+void judge_layout(OracleRun& run, const Compiled& c, RandomSource& random) {
+  const Case& from = run.subject();
+  CompileOptions options{.defects = run.options().defects, .infer = infer_by_aten()};
+  if (from.steps()) options.steps = *from.steps();
+  for (int tries = 0; tries < kTries; ++tries) {
+    const auto layout = draw_mutation(random, MutationKind::kLayout, from, from);
+    if (!layout) return;
+    auto changed = apply_mutation(from, *layout);
+    if (!changed || changed->inputs() == from.inputs()) continue;
+    options.inputs = bound_inputs(changed->inputs());
+    try {
+      if (!serves(c, changed->fusion(), sizes_of(changed->fusion(), changed->inputs()), options)) continue;
+    } catch (const Error& e) {
+      if (row_of(e.code).outcome == Outcome::kInternal) throw;
+      continue;  // the layout does not fit the program
+    }
+    if (judge_with(run, c, *std::move(changed), layout->parameters[0] + " as " + layout->parameters[1])) return;
+  }
+}
+
+}  // namespace
+
+void other_sizes(OracleRun& run) {
+  const Compiled* c = run.compiled();
+  if (!c || !run.scheduled().ok()) return;
+  RandomSource random(run.subject().seed + run.subject().lineage.size());
+  // A concretized program is valid only for its own sizes.
+  if (c->concretize.empty()) judge_extent(run, *c, random);
+  if (has_vectors(*c)) judge_layout(run, *c, random);
 }
 
 }  // namespace fusebox::fuzz

@@ -92,7 +92,7 @@ class Comparer {
   //
   //   a reshape to [27] makes an axis of extent m*n; its readers call that extent 27
   bool same_extent(StatementView& view, DomainValues& at, DomainId from, DomainId to) {
-    if (view.algebra.equal(at.extent(from), view.own.extent(to))) return true;
+    if (is_equal(view.algebra, at.extent(from), view.own.extent(to))) return true;
     // A stretching op may map an axis of one element to a longer axis.
     if (leader_ != g_[consumer_].operands[operand_] || stretches(g_[consumer_].kind)) return false;
     const auto is_iteration = [&](DomainId d) { return g_[d].iter_type == IterType::kIteration; };

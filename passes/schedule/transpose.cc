@@ -50,6 +50,12 @@ std::optional<size_t> innermost_place(const Prepared& p, const std::string& load
   return static_cast<size_t>(std::stoul(place));
 }
 
+// Whether an output is stored over the input of a load. Other threads load a tile than those that store its elements.
+bool is_overwritten(const Graph& g, const std::string& load, const StepWriter& w) {
+  const ValueId input = g[g[w.tensor(load)].def].operands[0];
+  return std::ranges::any_of(outputs(g), [&](const OutputRef& out) { return out.alias == input; });
+}
+
 // The loads that are to go through shared memory, and the axis that their tile has beside the innermost one.
 struct Turned {
   size_t across = 0, along = 0;  // numbers of axes of the reference
@@ -62,7 +68,7 @@ std::optional<Turned> turned(const Prepared& p, std::optional<size_t> only = {})
   std::map<size_t, std::vector<std::string>> by_axis;
   for (const std::string& load : p.loads) {
     const auto place = innermost_place(p, load);
-    if (!place || *place == order.back()) continue;
+    if (!place || *place == order.back() || is_overwritten(p.w.graph(), load, p.w)) continue;
     // The tile needs both axes in the input.
     const auto& places = p.once.places.at(load);
     if (std::ranges::count(places, std::to_string(order.back())) == 1) by_axis[*place].push_back(load);
@@ -204,7 +210,8 @@ std::optional<std::string> transpose_declines(const ScheduleView& view) {
   if (auto why = elementwise_declines(view)) return why;
   // Without a move every input is read in the order of the result, or of its own memory.
   const auto found = turned(*prepared_of(view));
-  if (!found) return "no input lies along another axis than the output " + g[reference_of(view)].name;
+  if (!found)
+    return "no input that is only read lies along another axis than the output %" + g[reference_of(view)].name;
   const ValueId reference = reference_of(view);
   const auto axes = logical_without_reductions(g, g.tensor_of(reference));
   for (size_t axis : {found->across, found->along})

@@ -7,6 +7,8 @@
 #include "fuzz/coverage/coverage_classes.h"
 #include "fuzz/generate/case.h"
 #include "fuzz/generate/focus_situations.h"
+#include "ir/infer/is_library.h"
+#include "ir/table/families.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -67,6 +69,74 @@ TEST(Situations, AreMet) {
     EXPECT_GT(counts[name].met * 2, counts[name].aimed) << name;
   for (std::string_view name : {kNear, kShared, kLayout}) EXPECT_GT(counts[name].met * 6, counts[name].aimed) << name;
   EXPECT_GT(counts[kPower].met, 0);
+}
+
+bool is_half(Dtype d) { return d == Dtype::kHalf || d == Dtype::kBfloat16; }
+
+bool has_constant(const Graph& g, const Op& op) {
+  return std::ranges::any_of(op.operands, [&](ValueId v) { return v && g.is_constant(v); });
+}
+
+bool is_wrapped(const Graph& g, const Op& op) {
+  const bool may_wrap = op.kind == OpKind::kAdd || op.kind == OpKind::kSub || op.kind == OpKind::kMul;
+  return may_wrap && is_integer(g[op.results[0]].dtype) && g[op.results[0]].dtype != Dtype::kIndex &&
+         std::ranges::all_of(op.operands, [&](ValueId v) { return g.is_constant(v); });
+}
+
+bool has_loop(const Case& c, ParallelType p) {
+  return c.compiled && std::ranges::any_of(c.compiled->scheduled, [&](const Graph& g) {
+           return std::ranges::any_of(g.domains, [&](const IterDomain& d) { return d.parallel == p; });
+         });
+}
+
+bool has_aten_segment(const Case& c) {
+  return c.compiled && std::ranges::any_of(c.compiled->segmentation.segments,
+                                           [](const Segment& s) { return s.executor == SegmentExecutor::kAten; });
+}
+
+// Whether the case is what the focus aims at.
+bool is_met(RareFocus rare, const Case& c) {
+  const Graph& g = c.fusion();
+  const auto count = [&](const auto& is_one) {
+    return std::ranges::count_if(g.ops, [&](const Op& op) { return !op.results.empty() && is_one(op); });
+  };
+  const auto has = [&](const auto& is_one) { return count(is_one) > 0; };
+  switch (rare) {
+    case RareFocus::kWrappingConstants:
+      return has([&](const Op& op) { return is_wrapped(g, op); });
+    case RareFocus::kTimesZero:
+      return has([&](const Op& op) { return op.kind == OpKind::kMul && has_constant(g, op); });
+    case RareFocus::kTwoRandomOps:
+      return count([](const Op& op) { return is_random(op.kind); }) > 1;
+    case RareFocus::kDeclaredOrder:
+      return has_aten_segment(c) && has([](const Op& op) { return op.kind == OpKind::kStrideOrder; });
+    case RareFocus::kAddedProduct:
+      return has([&](const Op& op) { return op.kind == OpKind::kMul && is_half(g[op.results[0]].dtype); });
+    case RareFocus::kSumOfAllBlocks:
+      return has_loop(c, ParallelType::kGridX) && has([](const Op& op) { return op.kind == OpKind::kSum; });
+    case RareFocus::kGappedVectors:
+      return has_loop(c, ParallelType::kVectorize);
+    case RareFocus::kLibraryOp:
+      return count([&](const Op& op) { return is_library(g, op); }) == 1;
+    case RareFocus::kLongSum:
+      return std::ranges::any_of(c.inputs().specs, [](const InputSpec& s) {
+        return std::ranges::any_of(s.shape, [](int64_t extent) { return extent > 200; });
+      });
+  }
+  return false;
+}
+
+TEST(Situations, RareProgramsAreMet) {
+  std::map<RareFocus, Count> counts;
+  for (uint64_t seed = 6; seed < 8 * 12 * kRareFoci; seed += 8) {
+    const Focus focus = focus_of(seed);
+    ASSERT_TRUE(focus.rare) << seed;
+    const Case c = generate_case(seed, {}).value;
+    counts[*focus.rare].aimed += 1;
+    counts[*focus.rare].met += is_met(*focus.rare, c);
+  }
+  EXPECT_EQ(counts.size(), kRareFoci);
+  for (const auto& [rare, count] : counts) EXPECT_GT(count.met * 3, count.aimed) << static_cast<int>(rare);
 }
 
 }  // namespace
