@@ -9,7 +9,7 @@ namespace fusebox::fuzz {
 
 bool FusionMaker::begin_rare(RareFocus rare, GeneratedFusion& result) {
   if (rare == RareFocus::kLongSum) {
-    if (!is_offered(OpKind::kSum)) return true;
+    if (!is_offered(OpKind::kSum) || options_.long_sum_one_in == 0) return true;  // it exceeds max_elements
     begin_long_sum();
     result.sums_many = true;
     return false;
