@@ -59,7 +59,7 @@ std::vector<ValueId> FusionMaker::model_part(ValueId x) {
   const auto number = [&](double value) { return constant_of(g_, Dtype::kFloat, value); };
   const auto last = static_cast<int64_t>(rank_of(g_, x)) - 1;
   const auto sum_of_squares = [&] { return reduce(g_, OpKind::kSum, mul(g_, x, x), {last}, {.keepdim = true}); };
-  switch (random_.below(18)) {
+  switch (random_.below(20)) {
     case 0:
       return {layer_norm(g_, x, 1)};
     case 1:
@@ -118,6 +118,8 @@ std::vector<ValueId> FusionMaker::model_part(ValueId x) {
     }
     case 15:
     case 16:
+    case 17:
+    case 18:
       return projection(random_.one_in(3) ? x : cast(g_, x, random_.pick(kStored)), true);
     default: {
       Axes dims(rank_of(g_, x));

@@ -50,9 +50,9 @@ std::vector<ValueId> FusionMaker::projection(ValueId x, bool is_state) {
   const bool scales_last = random_.one_in(4);
   if (!scales_last && random_.one_in(3)) scale();
   if (random_.one_in(has_own_bias ? 8 : 2)) bias();
-  const size_t activation = random_.below(6);
+  const size_t activation = random_.below(8);
   if (activation < 2) y = unary(g_, OpKind::kRelu, y);
-  if (activation > 2 && compute == Dtype::kFloat) y = written_gelu(y, activation == 3);
+  if (activation > 2 && activation < 6 && compute == Dtype::kFloat) y = written_gelu(y, activation == 3);
   if (scales_last) scale();
   std::vector<ValueId> made;
   if (random_.one_in(4)) made.push_back(unary(g_, OpKind::kNeg, product));
