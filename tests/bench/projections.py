@@ -26,6 +26,10 @@ def _float():
     return DataType.Float
 
 
+def _cast(o, x, dtype):
+    return x if x.dtype == dtype else o.cast(x, dtype)
+
+
 def _gelu(o, x):
     inner = o.mul(o.add(x, o.mul(o.mul(o.mul(x, x), x), 0.044715)), 0.7978845608028654)
     return o.mul(o.mul(x, 0.5), o.add(o.tanh(inner), 1.0))
@@ -37,11 +41,11 @@ def _workloads():
 
     # By name: the function of torch, that of Fusebox, and the one call of PyTorch's for both, if there is one.
     def linear_gelu(o, x, w, b):
-        return o.cast(_gelu(o, o.cast(o.linear(x, w, b), _float())), x.dtype)
+        return _cast(o, _gelu(o, _cast(o, o.linear(x, w, b), _float())), x.dtype)
 
     def scale_bias(o, x, w, b):
-        y = o.mul(o.cast(o.linear(x, w), _float()), 0.125)
-        return o.cast(o.add(y, o.broadcast(o.cast(b, _float()), [True, False])), x.dtype)
+        y = o.mul(_cast(o, o.linear(x, w), _float()), 0.125)
+        return _cast(o, o.add(y, o.broadcast(_cast(o, b, _float()), [True, False])), x.dtype)
 
     return {
         "linear": (lambda x, w, b: F.linear(x, w, b), lambda o, x, w, b: o.linear(x, w, b), None),
