@@ -537,8 +537,7 @@ bool IndexAlgebra::reduce_coefficients(Poly& rest, Coefficient e, Poly& quotient
     if (residue == term.factor) continue;
     // The differences fit unless the factor is the least integer; such a term stays as it is.
     int64_t taken = 0, change = 0;
-    if (__builtin_sub_overflow(term.factor, residue, &taken) ||
-        __builtin_sub_overflow(residue, term.factor, &change))
+    if (__builtin_sub_overflow(term.factor, residue, &taken) || __builtin_sub_overflow(residue, term.factor, &change))
       continue;
     rest.add_term(change, term.monomial);
     store_.add_product(quotient, {taken / e.factor, *symbols}, parts.rest);
