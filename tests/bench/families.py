@@ -20,6 +20,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+from kernels.chosen import chosen_names
+
 
 def _softmax_f(f, x):
     o = f.ops
@@ -253,9 +255,7 @@ def main():
         print("families: skipped, there is no PyTorch here")
         return 0
     families = _torch_families()
-    names = [n for n in options.families.split(",") if n] or list(families)
-    if unknown := set(names) - set(families):
-        sys.exit(f"families: no family is named {', '.join(sorted(unknown))}; there are {', '.join(families)}")
+    names = chosen_names(options.families, families, "family")
     if options.plans:
         for name in names:
             torch_function, define, kinds, cast = families[name]

@@ -17,6 +17,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+from kernels.chosen import chosen_names
+
 SHAPES = "16384x1024x4096,8192x4096x1024,4096x4096x4096,1024x768x3072,128x4096x4096,2048x1000x513"
 
 
@@ -141,9 +143,7 @@ def main():
         print("projections: skipped, there is no PyTorch here")
         return 0
     workloads = _workloads()
-    names = [n for n in options.workloads.split(",") if n] or list(workloads)
-    if unknown := set(names) - set(workloads):
-        sys.exit(f"projections: no workload is named {', '.join(sorted(unknown))}; there are {', '.join(workloads)}")
+    names = chosen_names(options.workloads, workloads, "workload")
     shapes = [tuple(map(int, s.split("x"))) for s in options.shapes.split(",")]
     dtypes = [getattr(torch, d) for d in options.dtypes.split(",")]
     if options.plans:

@@ -86,14 +86,20 @@ std::string run_verify(const Module& m, const Request&) {
   return "ok\n";
 }
 
-// The automatic plan for the module's inputs `host`: what each segment's scheduler chose, and the segmentation without the
-// steps of its kernels.
-std::string automatic_plan(const Module& m) {
-  const Graph& g = main_graph(m);
+// The module's inputs `host` of the graph.
+std::vector<Argument> host_arguments(const Module& m, const Graph& g) {
   const InputSpecs* specs = find_input_specs(m, g.name, "host");
   if (specs == nullptr) throw Error(ErrorCode::kMissingInput, "the file has no inputs `host`; write them");
   std::vector<Argument> arguments;
   for (const InputSpec& spec : specs->specs) arguments.push_back(make_argument(spec, 1));
+  return arguments;
+}
+
+// The automatic plan for the module's inputs `host`: what each segment's scheduler chose, and the segmentation without the
+// steps of its kernels.
+std::string automatic_plan(const Module& m) {
+  const Graph& g = main_graph(m);
+  const std::vector<Argument> arguments = host_arguments(m, g);
   CompileOptions options;
   options.inputs = bound_inputs(arguments);
   options.device = default_device();
@@ -216,10 +222,7 @@ std::string elements_text(const ProgramOutput& output) {
 std::string run_run(const Module& m, const Request& r) {
   verify(m);
   const Graph& g = main_graph(m);
-  const InputSpecs* specs = find_input_specs(m, g.name, "host");
-  if (specs == nullptr) throw Error(ErrorCode::kMissingInput, "the file has no inputs `host`; write them");
-  std::vector<Argument> arguments;
-  for (const InputSpec& spec : specs->specs) arguments.push_back(make_argument(spec, 1));
+  const std::vector<Argument> arguments = host_arguments(m, g);
   CompileOptions options;
   const StepList* list = find_steps(m, g.name);
   if (list != nullptr && !r.has("unfused")) options.steps = list->steps;
