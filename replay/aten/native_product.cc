@@ -2,7 +2,8 @@
 //
 // | where | how |
 // |---|---|
-// | GPU, with an activation | `_addmm_activation`: cuBLASLt applies scale, bias and activation while it stores; a bias of zeros if there is none |
+// | GPU, with gelu | `_addmm_activation`: cuBLASLt applies scale, bias and gelu while it stores; a bias of zeros if there is none |
+// | GPU, with relu | as without, and relu in place: it must keep NaNs, and whether cuBLASLt's does was not seen |
 // | GPU, scale or bias alone | `addmm` |
 // | GPU, cast alone | `mm` with f32 as its result's dtype |
 // | CPU; rows of one element or of one product; a scale of 0, or none that is finite | one part behind the other in float, rounded at the end |
@@ -45,22 +46,28 @@ at::Tensor part_by_part(const Parts& p) {
   return y.to(p.type);
 }
 
+at::Tensor without_activation(const Parts& p, const at::Tensor& bias) {
+  if (bias.defined()) return at::addmm(bias, p.rows, p.matrix, /*beta=*/1, p.scale);
+  // With a beta of 0 the addend is not read.
+  if (p.scale != 1) return at::addmm(at::empty({1}, p.rows.options()), p.rows, p.matrix, /*beta=*/0, p.scale);
+  return p.type == p.rows.scalar_type() ? at::mm(p.rows, p.matrix) : at::mm(p.rows, p.matrix, p.type);
+}
+
 at::Tensor by_library(const Parts& p) {
   const WideSums wide;
   const int64_t columns = p.matrix.size(1);
   const at::Tensor bias = p.bias.defined() ? p.bias.expand({columns}).contiguous() : at::Tensor();
   switch (p.activation) {
     case Activation::kNone:
-      break;
+      return without_activation(p, bias);
     case Activation::kRelu:
+      return without_activation(p, bias).relu_();
     case Activation::kGelu:
       return at::_addmm_activation(bias.defined() ? bias : at::zeros({columns}, p.rows.options()), p.rows, p.matrix,
-                                   /*beta=*/1, p.scale, /*use_gelu=*/p.activation == Activation::kGelu);
+                                   /*beta=*/1, p.scale, /*use_gelu=*/true);
   }
-  if (bias.defined()) return at::addmm(bias, p.rows, p.matrix, /*beta=*/1, p.scale);
-  // With a beta of 0 the addend is not read.
-  if (p.scale != 1) return at::addmm(at::empty({1}, p.rows.options()), p.rows, p.matrix, /*beta=*/0, p.scale);
-  return p.type == p.rows.scalar_type() ? at::mm(p.rows, p.matrix) : at::mm(p.rows, p.matrix, p.type);
+  check_internal(false, "an activation of no row");
+  return {};
 }
 
 }  // namespace
