@@ -10,10 +10,7 @@ namespace fusebox {
 namespace {
 
 ViewState state_at_elements(const KernelPlan& plan, OpId consumer) {
-  return {std::vector<uint32_t>(plan.nest_of(consumer).path.size(), LoopNode::kNoNode),
-          std::make_shared<PathAlgebra>(plan.defects(), plan.knows_launch),
-          {},
-          false};
+  return view_state(plan, consumer, std::vector<uint32_t>(plan.nest_of(consumer).path.size(), LoopNode::kNoNode));
 }
 
 // Makes these domains of the consumer, and the broadcasts of its loops, the variables of its forms.

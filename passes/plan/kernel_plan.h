@@ -156,7 +156,6 @@ struct PathAlgebra {
 
   IndexAlgebra algebra;
   bool knows_launch = false;
-  bool is_ready = false;  // whether the loops are declared
   // The ops that share it, with the extents of their domains. All of them are made before the loops are declared, so
   // that they do not depend on which op is asked about first.
   std::map<OpId, DomainValues::Knowledge> members;

@@ -1,6 +1,7 @@
 #include "passes/plan/statement_view.h"
 
 #include <algorithm>
+#include <span>
 
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
@@ -23,43 +24,53 @@ void assume_launch(const KernelPlan& plan, Symbols& symbols, IndexAlgebra& algeb
   }
 }
 
-// Declares the loops of a nest of `op`, whose domains have the extents `values`, and makes the algebra ready.
-void declare(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path, DomainValues& values,
-             PathAlgebra& made) {
-  const auto& loops = plan.loops_of(op);
-  for (size_t i = 0; i < loops.size(); ++i)
-    if (path[i] != LoopNode::kNoNode)
-      made.algebra.declare_loop(static_cast<int>(path[i]), (*plan.graph)[loops[i]].name, values.extent(loops[i]));
-  made.is_ready = true;
-}
-
-// The algebra of the ops whose nests have this path, without those whose loops have other extents than the first's.
-std::shared_ptr<PathAlgebra> shared_algebra(const KernelPlan& plan, const std::vector<uint32_t>& path) {
+// The algebra of nests of these ops, all with this path. Its members are the ops whose loops have the extents of the
+// first's. An op that states facts comes alone.
+std::shared_ptr<PathAlgebra> make_algebra(const KernelPlan& plan, const std::vector<uint32_t>& path,
+                                          std::span<const OpId> ops) {
   const Graph& g = *plan.graph;
-  KernelPlan::Views& views = *plan.views;
-  auto& made = views.algebras[{path, plan.knows_launch}];
-  if (made) return made;
-  made = std::make_shared<PathAlgebra>(plan.defects(), plan.knows_launch);
-  Symbols symbols(g, plan.classes, made->algebra);
+  auto made = std::make_shared<PathAlgebra>(plan.defects(), plan.knows_launch);
+  IndexAlgebra& algebra = made->algebra;
+  Symbols symbols(g, plan.classes, algebra);
+  const auto tensor_of = [&](OpId op) { return g[g[op].results[0]].tensor; };
+  DomainValues of_first(g, plan.nest_plan, symbols, algebra, tensor_of(ops.front()));
   // Facts and symbols come first: a fact learnt later does not simplify forms that exist already.
-  assume(plan.facts, symbols, made->algebra, plan.defects());
-  if (plan.knows_launch) assume_launch(plan, symbols, made->algebra);
-  const auto values_of = [&](OpId op) {
-    return DomainValues(g, plan.nest_plan, symbols, made->algebra, g[g[op].results[0]].tensor);
-  };
-  const std::vector<OpId>& ops = views.ops_at.at(path);
-  std::vector<Form> first;
-  for (OpId op : ops) {
-    DomainValues values = values_of(op);
+  assume(plan.facts, symbols, algebra, plan.defects());
+  if (has_own_facts(g[ops.front()]))
+    for (TransformId id : op_transforms(g, g[tensor_of(ops.front())]))
+      if (g[id].kind == TransformKind::kSplit)
+        algebra.assume_divides(symbols.of(g[id].factor), of_first.extent(g[id].inputs[0]),
+                               "a reshape keeps every element");
+  if (plan.knows_launch) assume_launch(plan, symbols, algebra);
+  const auto extents_of = [&](OpId op, DomainValues& values) {
     std::vector<Form> extents;
     for (DomainId loop : plan.loops_of(op)) extents.push_back(values.extent(loop));
-    if (op == ops.front()) first = extents;
-    if (extents == first) made->members.emplace(op, values.knowledge());
+    return extents;
+  };
+  const std::vector<Form> extents = extents_of(ops.front(), of_first);
+  made->members.emplace(ops.front(), of_first.knowledge());
+  for (OpId op : ops.subspan(1)) {
+    DomainValues values(g, plan.nest_plan, symbols, algebra, tensor_of(op));
+    if (extents_of(op, values) == extents) made->members.emplace(op, values.knowledge());
   }
-  DomainValues values = values_of(ops.front());
-  values.learn(made->members.at(ops.front()));
-  declare(plan, ops.front(), path, values, *made);
+  const auto& loops = plan.loops_of(ops.front());
+  for (size_t i = 0; i < loops.size(); ++i)
+    if (path[i] != LoopNode::kNoNode) algebra.declare_loop(static_cast<int>(path[i]), g[loops[i]].name, extents[i]);
   return made;
+}
+
+// The algebra that the op's nest shares with others, or none.
+std::shared_ptr<PathAlgebra> shared_algebra(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path) {
+  auto& ops_at = plan.views->ops_at;
+  if (ops_at.empty())
+    for (const Nest& nest : plan.nest_plan.nests)
+      if (!has_own_facts((*plan.graph)[nest.op])) ops_at[nest.path].push_back(nest.op);
+  // The exchange of a reduction, for one, has a path that no nest has.
+  const auto ops = ops_at.find(path);
+  if (ops == ops_at.end()) return nullptr;
+  auto& algebra = plan.views->algebras[{path, plan.knows_launch}];
+  if (!algebra) algebra = make_algebra(plan, path, ops->second);
+  return algebra->members.contains(op) ? algebra : nullptr;
 }
 
 ViewState& state_of(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path) {
@@ -68,27 +79,19 @@ ViewState& state_of(const KernelPlan& plan, OpId op, const std::vector<uint32_t>
     return k->path == path && k->shared->knows_launch == plan.knows_launch;
   });
   if (it != known.end()) return **it;
-  auto& ops_at = plan.views->ops_at;
-  if (ops_at.empty())
-    for (const Nest& nest : plan.nest_plan.nests)
-      if (!has_own_facts((*plan.graph)[nest.op])) ops_at[nest.path].push_back(nest.op);
-  std::shared_ptr<PathAlgebra> shared;
-  DomainValues::Knowledge extents;
-  // The exchange of a reduction, for one, has a path that no nest has.
-  if (ops_at.contains(path)) {
-    shared = shared_algebra(plan, path);
-    const auto member = shared->members.find(op);
-    if (member == shared->members.end())
-      shared = nullptr;
-    else
-      extents = member->second;
-  }
-  if (!shared) shared = std::make_shared<PathAlgebra>(plan.defects(), plan.knows_launch);
-  known.push_back(std::make_unique<ViewState>(ViewState{path, std::move(shared), std::move(extents), false}));
+  ViewState made = view_state(plan, op, path, shared_algebra(plan, op, path));
+  known.push_back(std::make_unique<ViewState>(std::move(made)));
   return *known.back();
 }
 
 }  // namespace
+
+ViewState view_state(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path,
+                     std::shared_ptr<PathAlgebra> algebra) {
+  if (!algebra) algebra = make_algebra(plan, path, std::span(&op, 1));
+  DomainValues::Knowledge extents = algebra->members.at(op);
+  return {path, std::move(algebra), std::move(extents), false};
+}
 
 StatementView::StatementView(const KernelPlan& plan, OpId statement_op, const std::vector<uint32_t>& statement_path)
     : StatementView(plan, statement_op, state_of(plan, statement_op, statement_path)) {}
@@ -103,27 +106,15 @@ StatementView::StatementView(const KernelPlan& plan, OpId statement_op, ViewStat
       own(*plan.graph, plan.nest_plan, symbols, algebra, (*plan.graph)[(*plan.graph)[statement_op].results[0]].tensor) {
   own.learn(state_.own);
   if (state_.is_ready) return;
-  declare_loops();
+  set_loops();
   own.propagate();
   state_.own = own.knowledge();
   state_.is_ready = true;
 }
 
-void StatementView::declare_loops() {
+void StatementView::set_loops() {
   const Graph& g = *plan_.graph;
-  const Tensor& t = g.tensor_of(g[op].results[0]);
-  const auto& loops = loop_of(t);
-  if (PathAlgebra& shared = *state_.shared; !shared.is_ready) {
-    assume(plan_.facts, symbols, algebra, plan_.defects());
-    if (has_own_facts(g[op]))
-      for (TransformId id : op_transforms(g, t))
-        if (g[id].kind == TransformKind::kSplit)
-          algebra.assume_divides(symbols.of(g[id].factor), own.extent(g[id].inputs[0]),
-                                 "a reshape keeps every element");
-    if (shared.knows_launch) assume_launch(plan_, symbols, algebra);
-    for (DomainId loop : loops) own.extent(loop);
-    declare(plan_, op, path, own, shared);
-  }
+  const auto& loops = plan_.loops_of(op);
   // Every domain between a replicated axis and its loops is 0 at every loop point.
   if (!plan_.replicated.empty())
     for (DomainId d : ancestors(g, loops))

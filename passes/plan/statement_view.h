@@ -9,12 +9,17 @@
 //   Form at = view.index_of(plan.buffer_of(x), values);   // 128*o + t
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "passes/plan/kernel_plan.h"
 
 namespace fusebox {
+
+// The state of a new view. Without an algebra it gets one of its own.
+ViewState view_state(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path,
+                     std::shared_ptr<PathAlgebra> algebra = nullptr);
 
 class StatementView {
  public:
@@ -56,8 +61,7 @@ class StatementView {
   Form cat_offset(size_t operand);
 
  private:
-  // Gives the loops their values, and declares them unless the algebra has them.
-  void declare_loops();
+  void set_loops();
   Form global_index(const Buffer& buffer, DomainValues& values);
 };
 
