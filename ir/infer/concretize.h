@@ -33,6 +33,9 @@ namespace fusebox {
 // operands.
 bool has_own_symbolic_axes(OpKind kind);
 
+// How many axes of a tensor no step has resolved.
+size_t symbolic_axes(const Graph& g, ValueId tensor);
+
 // The kind that a symbolic axis gets.
 struct Resolution {
   IterType type = IterType::kIteration;

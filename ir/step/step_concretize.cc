@@ -9,12 +9,6 @@
 namespace fusebox {
 namespace {
 
-size_t count_symbolic(const Graph& g, ValueId v) {
-  const auto& logical = g.tensor_of(v).logical;
-  return static_cast<size_t>(
-      std::count_if(logical.begin(), logical.end(), [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; }));
-}
-
 // Whether a step made this tensor less symbolic than its op does. Inferring it again would undo this step. Only ops
 // with symbolic axes of their own count. Other ops follow their operands and may become symbolic without undoing a
 // step: a pad, for example, whose width a rewrite has folded to 0.
@@ -22,7 +16,7 @@ bool is_concretized(const Graph& g, ValueId v) {
   if (!g[v].def || !has_own_symbolic_axes(g[g[v].def].kind)) return false;
   Graph again = g;
   infer(again, g[v].def);
-  return count_symbolic(again, v) > count_symbolic(g, v);
+  return symbolic_axes(again, v) > symbolic_axes(g, v);
 }
 
 // Drops the aliases of outputs while an axis is symbolic: it is not known yet whether they fit.
@@ -43,7 +37,7 @@ void try_then_do(const StepContext& c, const Change& change) {
     verify(tried);
     for (size_t i = 0; i < c.g.values.size(); ++i)
       if (const ValueId v(i);
-          c.g.is_tensor(v) && count_symbolic(tried, v) > count_symbolic(c.g, v) && is_concretized(c.g, v))
+          c.g.is_tensor(v) && symbolic_axes(tried, v) > symbolic_axes(c.g, v) && is_concretized(c.g, v))
         c.refuse("this tensor was concretized before what it is made from; concretize in the order of the program",
                  "%" + c.g[v].name);
   } catch (const Error& e) {
@@ -72,7 +66,7 @@ void step_concretize(StepContext& c) {
 
 void step_concretize_reshape(StepContext& c) {
   const TensorId t = c.tensor(0);
-  if (count_symbolic(c.g, c.g[t].value) == 0)
+  if (symbolic_axes(c.g, c.g[t].value) == 0)
     c.refuse("this tensor has no symbolic axis; nothing is left to decide", c.place(t));
   const auto given = c.step.attrs.ints(AttrKey::kOrder);
   const std::vector<int64_t> groups(given.begin(), given.end());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 
 #include "ir/domain/domain.h"
 #include "passes/nest/facts.h"
@@ -95,7 +96,20 @@ bool has_large_part(const Graph& g, const Op& sum) {
   return std::ranges::any_of(sum.operands, [&](ValueId o) { return is_large(g, o, kMaxDepth); });
 }
 
+bool hides_sum(const Graph& g, ValueId v, std::set<ValueId>& seen) {
+  const OpId def = g[v].def;
+  if (!def || !is_sum(g[def].kind) || !seen.insert(v).second) return false;
+  const bool adds = g[def].kind == OpKind::kAdd || g[def].kind == OpKind::kSub;
+  return (adds && has_large_part(g, g[def])) ||
+         std::ranges::any_of(g[def].operands, [&](ValueId o) { return hides_sum(g, o, seen); });
+}
+
 }  // namespace
+
+bool hides_sum(const Graph& g, ValueId v) {
+  std::set<ValueId> seen;
+  return hides_sum(g, v, seen);
+}
 
 Form Symbols::of(ValueId v) {
   std::map<ValueId, int64_t> quotients;

@@ -21,6 +21,9 @@
 
 namespace fusebox {
 
+// Whether the form of an index scalar hides a sum: a part of the sum lies beyond 32 bits, so the sum is one symbol.
+bool hides_sum(const Graph& g, ValueId v);
+
 // Classes of scalars that are equal at run time.
 class ExtentClasses {
  public:

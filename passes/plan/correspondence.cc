@@ -202,8 +202,16 @@ bool reads_within(const KernelPlan& plan, OpId consumer, size_t operand, DomainI
   const Tensor& t = g.tensor_of(g[consumer].results[0]);
   stand_at(g, t, t.logical, view);
   DomainValues at = leader == v ? view.feed(operand) : view.values_of_leader(v, view.feed(operand));
-  return at.known(domain) && view.algebra.prove_nonneg(at.value(domain)) &&
-         view.algebra.prove_less(at.value(domain), at.extent(domain));
+  if (!at.known(domain)) return false;
+  const Form place = at.value(domain), extent = at.extent(domain);
+  // An axis of the reader stays in its extent. The loops' facts may simplify this form, so it is made again behind them.
+  DomainValues own(g, plan.nest_plan, view.symbols, view.algebra, g[g[consumer].results[0]].tensor);
+  if (std::ranges::any_of(t.logical, [&](DomainId d) {
+        return view.own.known(d) && is_equal(view.algebra, view.own.value(d), place) &&
+               is_equal(view.algebra, own.extent(d), extent);
+      }))
+    return true;
+  return view.algebra.prove_nonneg(place) && view.algebra.prove_less(place, extent);
 }
 
 const Correspondence& correspondence(KernelPlan& plan, OpId consumer, size_t operand) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/graph/compact.h"
+#include "ir/infer/concretize.h"
 #include "ir/infer/infer.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
@@ -39,20 +40,39 @@ bool changes_outputs(const Graph& g, const Graph& inferred) {
   return false;
 }
 
-// Whether inference accepts the program again, and leaves its outputs as they lie. It infers every tensor, as a reader of the program's text would: an axis
-// that became constant decides what its readers infer.
-bool infers(const Graph& g) {
-  Graph tried = g;
+// Infers every tensor again, as a reader of the program's text would: an axis that became constant decides what its
+// readers infer.
+Graph inferred_again(const Graph& g) {
+  Graph again = g;
+  for (OpId id : g[Graph::body()].ops) {
+    const Op& op = g[id];
+    if (!op.results.empty() && g.is_tensor(op.results[0]) && !demands(op.kind, kSignature)) infer(again, id);
+  }
+  return again;
+}
+
+// Whether inference leaves an axis of `now` to the sizes of a run that it did not leave to them in `before`. Steps could
+// not resolve such an axis, because the tensor has it resolved already.
+bool opens_axes(const Graph& before, const Graph& now) {
+  const Graph again = inferred_again(now);
+  std::optional<Graph> was;
+  for (size_t i = 0; i < before.values.size(); ++i) {
+    const ValueId v(i);
+    if (!now.is_tensor(v) || !now[v].def || symbolic_axes(again, v) <= symbolic_axes(now, v)) continue;
+    if (!was) was = inferred_again(before);
+    if (symbolic_axes(again, v) > symbolic_axes(*was, v)) return true;
+  }
+  return false;
+}
+
+// Whether inference accepts the program again, and leaves its outputs as they lie and its axes as resolved as they were.
+bool infers(const Graph& before, const Graph& now) {
   try {
-    for (OpId id : g[Graph::body()].ops) {
-      const Op& op = g[id];
-      if (!op.results.empty() && g.is_tensor(op.results[0]) && !demands(op.kind, kSignature)) infer(tried, id);
-    }
+    return !changes_outputs(now, inferred_again(now)) && !opens_axes(before, now);
   } catch (const Error& e) {
     if (row_of(e.code).outcome == Outcome::kInternal) throw;
     return false;
   }
-  return !changes_outputs(g, tried);
 }
 
 }  // namespace
@@ -189,14 +209,14 @@ bool Rewriter::changes_extents() {
 }
 
 bool Rewriter::finish() {
-  if (taken_.empty()) return true;
+  if (taken_.empty()) return false;
   const bool is_other = changes_extents();
   const auto put = [&](ValueId& v) { v = now(v); };
   for (OpId op : g_[Graph::body()].ops) {
     for (ValueId& v : g_[op].operands) put(v);
     for_each_extent(g_, op, put);
   }
-  return !is_other || infers(g_);
+  return is_other;
 }
 
 namespace {
@@ -211,7 +231,7 @@ Attempt attempt(const Graph& g, const RewriteOptions& options, RewritePass pass,
   Attempt a{.graph = g, .taken = {}};
   Rewriter r(a.graph, options, held);
   pass(a.graph, r, options);
-  a.infers = r.finish();
+  a.infers = !r.finish() || infers(g, a.graph);
   a.taken = r.taken();
   return a;
 }

@@ -46,7 +46,7 @@ class Rewriter {
   bool take(ValueId v);
   // Gives the op these operands. An op that is changed in another way must be given its operands too.
   void set_operands(OpId op, std::vector<ValueId> operands);
-  // Applies all replacements. False: inference refuses an op that now reads other scalars.
+  // Applies all replacements. True: an op now reads other scalars, or an extent is another.
   bool finish();
   // The replaced values and the results of changed ops, in order.
   const std::vector<ValueId>& taken() const { return taken_; }

@@ -299,13 +299,13 @@ Written take_loops(const ScheduleView& view, Heuristics h) {
 // By copy: the elements that it can move at once.
 using Widths = std::vector<int64_t>;
 
-// The widths of these copies. None is wide if the kernel plan refuses the schedule, as it does with vectors or without.
-Widths widths_of(const ScheduleView& view, const Prepared& p, const std::vector<std::string>& copies) {
+// The widths of these copies, or nothing if the kernel plan refuses the schedule.
+std::optional<Widths> widths_of(const ScheduleView& view, const Prepared& p, const std::vector<std::string>& copies) {
   try {
     return vector_widths(view, p.w.graph(), copies);
   } catch (const Error& e) {
     if (e.code == ErrorCode::kInternal) throw;
-    return Widths(copies.size(), 1);
+    return std::nullopt;
   }
 }
 
@@ -321,6 +321,7 @@ struct Vectors {
   std::vector<std::string> copies;
   Widths widths;
   std::vector<Heuristic> multiples;  // the facts that these widths take
+  bool is_refused = false;           // by the kernel plan: chunks of several elements may be what it refuses
 };
 
 // The facts about sizes, and the widths with them, if they make accesses wider.
@@ -335,10 +336,11 @@ void choose_multiples(const ScheduleView& view, int64_t vector, Vectors& v) {
   const std::shared_ptr<Prepared> with = std::exchange(v.schedule, nullptr);  // it is no plan: some copies are narrower
   for (const Heuristic& m : multiples) write_multiple(with->w, m);
   const int64_t wide = vector * static_cast<int64_t>(v.copies.size() - narrow.size());
-  if (wide + sum_of_wide(widths_of(view, *with, narrow)) <= sum_of_wide(v.widths)) return;
-  Widths wider = widths_of(view, *with, v.copies);
-  if (sum_of_wide(wider) <= sum_of_wide(v.widths)) return;
-  v.widths = std::move(wider);
+  const auto of_narrow = widths_of(view, *with, narrow);
+  if (!of_narrow || wide + sum_of_wide(*of_narrow) <= sum_of_wide(v.widths)) return;
+  auto wider = widths_of(view, *with, v.copies);
+  if (!wider || sum_of_wide(*wider) <= sum_of_wide(v.widths)) return;
+  v.widths = std::move(*wider);
   v.multiples = std::move(multiples);
 }
 
@@ -361,14 +363,15 @@ Vectors choose_vectors(const ScheduleView& view, const Heuristics& h) {
     return {};
   }
   result.schedule = tried;
-  result.widths = widths_of(view, *tried, result.copies);
+  const auto widths = widths_of(view, *tried, result.copies);
+  result.is_refused = !widths;
+  result.widths = widths.value_or(Widths(result.copies.size(), 1));
   choose_multiples(view, h.number("vector"), result);
   return result;
 }
 
-}  // namespace
-
-Heuristics elementwise_choose(const ScheduleView& view, std::string_view scheduler) {
+// The heuristics with chunks of at most so many elements.
+Heuristics choose(const ScheduleView& view, std::string_view scheduler, int64_t most) {
   const Graph& g = view.fusion;
   const ValueId reference = reference_of(view);
   Heuristics h{.scheduler = std::string(scheduler), .choices = {}};
@@ -378,7 +381,7 @@ Heuristics elementwise_choose(const ScheduleView& view, std::string_view schedul
   const Extent inner = runs.empty() ? Extent{} : extent_of(view, runs.back());
   const Extent whole = extent_of(view, axes_in_memory(g, reference));
   const int64_t widest = std::min<int64_t>(widest_stream(view, reference), kVectorBytes);
-  const int64_t vector = std::min(inner.divisor, kVectorBytes / widest);
+  const int64_t vector = std::min({inner.divisor, kVectorBytes / widest, most});
   h.set("axes", runs.empty() ? 0 : static_cast<int64_t>(runs.back().size()));
   h.set("vector", vector);
   // Where a chunk is narrow, a thread takes several, to have as many bytes on their way.
@@ -392,6 +395,8 @@ Heuristics elementwise_choose(const ScheduleView& view, std::string_view schedul
   if (parts) h.set("parts", g[parts].name);
   if (vector == 1) return h;
   const Vectors found = choose_vectors(view, h);
+  // A slice may cut a chunk of several elements short; one element is in it or not.
+  if (found.is_refused) return choose(view, scheduler, 1);
   const auto is_full = [&](int64_t width) { return width == vector; };
   const bool is_plan = found.schedule && found.multiples.empty() && std::ranges::all_of(found.widths, is_full);
   h.choices.insert(h.choices.end(), found.multiples.begin(), found.multiples.end());
@@ -400,8 +405,6 @@ Heuristics elementwise_choose(const ScheduleView& view, std::string_view schedul
   if (view.memo && is_plan) view.memo->schedule = {h, found.schedule};
   return h;
 }
-
-namespace {
 
 // The vectors and the inlining of a plan whose loops are written.
 void write_rest(Prepared& p, const Heuristics& h) {
@@ -417,6 +420,10 @@ void write_rest(Prepared& p, const Heuristics& h) {
 }
 
 }  // namespace
+
+Heuristics elementwise_choose(const ScheduleView& view, std::string_view scheduler) {
+  return choose(view, scheduler, kVectorBytes);
+}
 
 std::vector<Step> elementwise_plan(const ScheduleView& view, const Heuristics& h) {
   if (view.memo && view.memo->schedule.prepared && view.memo->schedule.heuristics == h)

@@ -27,6 +27,10 @@ namespace fusebox::aten {
 // elements are moved only.
 at::ScalarType native_type(Dtype dtype);
 
+// Whether all rows of a product of two matrices are whole vectors of 16 bytes, the result's too. cuBLASLt is slow
+// otherwise.
+bool multiplies_whole_vectors(const at::Tensor& rows, const at::Tensor& matrix);
+
 class Native {
  public:
   Native(const Graph& form, std::span<const BoundInput> given, at::Device device);

@@ -58,6 +58,19 @@ at::Tensor unordered(const at::Tensor& x, Dtype dtype) {
   return x.to(native_type(dtype));
 }
 
+// The tensor with the strides that a contiguous one has at axes of one element. They reach nothing, but libraries choose
+// an order of adding by them.
+at::Tensor with_usual_ones(const at::Tensor& t) {
+  std::vector<int64_t> strides = t.strides().vec();
+  int64_t next = 1;
+  for (int64_t axis = t.dim() - 1; axis >= 0; --axis) {
+    int64_t& stride = strides[static_cast<size_t>(axis)];
+    if (t.size(axis) == 1) stride = next;
+    next = stride * t.size(axis);
+  }
+  return t.as_strided(t.sizes(), strides);
+}
+
 // The same places, checked by the device that reads them: a kernel stops there at a wrong one.
 at::Tensor checked(const at::Tensor& index, int64_t extent) {
   const at::Tensor places = at::arange(extent, index.options().dtype(at::kLong));
@@ -73,16 +86,25 @@ std::vector<at::Tensor> Native::dense_results(const Op& op) const {
 }
 
 at::Tensor Native::multiplied(const at::Tensor& a, const at::Tensor& b, const at::Tensor& addend) const {
+  const at::Tensor rows = with_usual_ones(a), columns = with_usual_ones(b);
   const auto f = [&](const at::Tensor& x, const at::Tensor& y, const at::Tensor& z) {
     if (!z.defined()) return at::matmul(x, y);
-    return x.dim() >= 2 && y.dim() == 2 ? at::linear(x, y.t(), z) : at::add(at::matmul(x, y), z);
+    if (x.dim() < 2 || y.dim() != 2) return at::add(at::matmul(x, y), z);
+    const at::Tensor flat = x.reshape({-1, x.size(-1)});
+    if (!device_.is_cuda() || x.scalar_type() == at::kFloat || x.numel() == 0 || z.dim() != 1 ||
+        multiplies_whole_vectors(flat, y))
+      return at::linear(x, y.t(), z);
+    // An addend of every row is added by cuBLAS.
+    auto shape = x.sizes().vec();
+    shape.back() = y.size(1);
+    return at::addmm(z.expand({flat.size(0), y.size(1)}), flat, y).reshape(shape);
   };
   if (!device_.is_cpu() || !(a.scalar_type() == at::kHalf || a.scalar_type() == at::kBFloat16)) {
     const WideSums wide;
-    return f(a, b, addend);
+    return f(rows, columns, addend);
   }
   const at::Tensor z = addend.defined() ? addend.to(at::kFloat) : addend;
-  return f(a.to(at::kFloat), b.to(at::kFloat), z).to(a.scalar_type());
+  return f(rows.to(at::kFloat), columns.to(at::kFloat), z).to(a.scalar_type());
 }
 
 at::Tensor Native::grouped_product(const Op& op) const {

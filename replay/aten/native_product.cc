@@ -2,15 +2,18 @@
 //
 // | where | how |
 // |---|---|
-// | GPU, with gelu | `_addmm_activation`: cuBLASLt applies scale, bias and gelu while it stores; a bias of zeros if there is none |
-// | GPU, with relu | as without, and relu in place: it must keep NaNs, and whether cuBLASLt's does was not seen |
-// | GPU, scale or bias alone | `addmm` |
+// | GPU, 16 bits in whole vectors, with relu or gelu | `_addmm_activation`: cuBLASLt applies all while it stores; a bias of zeros if there is none |
+// | GPU, otherwise with relu | as without, and relu in place |
+// | GPU, f32 with gelu | as without, and gelu: cuBLASLt takes a slower product for gelu |
+// | GPU, 16 bits otherwise, with gelu | as without and gelu, if nothing stands between; else part by part |
+// | GPU, scale or bias alone | `addmm`: of cuBLASLt, or of cuBLAS where that is faster |
 // | GPU, cast alone | `mm` with f32 as its result's dtype |
 // | CPU; rows of one element or of one product; a scale of 0, or none that is finite | one part behind the other in float, rounded at the end |
 //
-// ATen does not ask cuBLASLt for rows of one element or of one product: it rounds before the activation then, and leaves the
-// activation out if there is no product to add. A factor of 0 makes BLAS skip the product, and with it NaNs. On a CPU, ATen's
-// call computes the other form of gelu.
+// Where rows are not whole vectors of 16 bytes, cuBLASLt's epilogues round more than once, drop NaNs before relu, and are
+// slow (seen on an H200 with CUDA 13.0). ATen does not ask cuBLASLt for rows of one element or of one product: it rounds
+// before the activation then, and leaves the activation out if there is no product to add. A factor of 0 makes BLAS skip
+// the product, and with it NaNs. On a CPU, ATen's call computes the other form of gelu.
 #include <ATen/ATen.h>
 #include <cmath>
 
@@ -25,29 +28,60 @@ struct Parts {
   at::Tensor bias;  // undefined: none
   double scale = 1;
   Activation activation = Activation::kNone;
-  at::ScalarType type;  // of the result
+  at::ScalarType type;            // of the result
+  bool is_product_whole = false;  // scale and bias are the product's own: its rounding stands before the activation
+
+  int64_t columns() const { return matrix.size(1); }
 };
 
-at::Tensor part_by_part(const Parts& p) {
-  const WideSums wide;
-  at::Tensor y = at::mm(p.rows.to(at::kFloat), p.matrix.to(at::kFloat));
-  if (p.scale != 1) y = at::mul(y, p.scale);
-  if (p.bias.defined()) y = at::add(y, p.bias.to(at::kFloat));
-  switch (p.activation) {
+at::Tensor activated(const at::Tensor& y, Activation activation) {
+  switch (activation) {
     case Activation::kNone:
-      break;
+      return y;
     case Activation::kRelu:
-      y = at::relu(y);
-      break;
+      return at::relu(y);
     case Activation::kGelu:
-      y = at::gelu(y, "tanh");
-      break;
+      return at::gelu(y, "tanh");
   }
-  return y.to(p.type);
+  check_internal(false, "an activation of no row");
+  return {};
 }
 
-at::Tensor without_activation(const Parts& p, const at::Tensor& bias) {
-  if (bias.defined()) return at::addmm(bias, p.rows, p.matrix, /*beta=*/1, p.scale);
+at::Tensor part_by_part(const Parts& p, bool has_wide_product) {
+  const WideSums wide;
+  at::Tensor y =
+      has_wide_product ? at::mm(p.rows, p.matrix, at::kFloat) : at::mm(p.rows.to(at::kFloat), p.matrix.to(at::kFloat));
+  if (p.scale != 1) y = at::mul(y, p.scale);
+  if (p.bias.defined()) y = at::add(y, p.bias.to(at::kFloat));
+  return activated(y, p.activation).to(p.type);
+}
+
+// Whether each row, or each column if columns lie together, is whole vectors of 16 bytes. ATen copies other layouts.
+bool is_in_vectors(const at::Tensor& t) {
+  const int64_t width = 16 / t.element_size();
+  const bool is_by_columns = t.stride(1) != 1 && t.stride(0) == 1;
+  const bool is_copied = t.stride(1) != 1 && !is_by_columns;
+  const int64_t along = is_by_columns ? 0 : 1;
+  return t.size(along) % width == 0 && (is_copied || t.stride(1 - along) % width == 0) &&
+         (is_copied || reinterpret_cast<uintptr_t>(t.data_ptr()) % 16 == 0);
+}
+
+// Whether cuBLAS is faster than cuBLASLt, although it wants the bias in every row of the result before: where rows are not
+// whole vectors (2048 × 1000 × 513 in f16: 46 µs for 58), and in f32 where the result has few tiles, because it splits the
+// depth (128 × 4096 × 4096: 109 µs for 172).
+bool prefers_plain_library(const Parts& p, bool is_aligned) {
+  constexpr int64_t kTile = 128, kFewTiles = 128;
+  const auto tiles = [](int64_t n) { return (n + kTile - 1) / kTile; };
+  if (p.rows.scalar_type() != at::kFloat) return !is_aligned;
+  return tiles(p.rows.size(0)) * tiles(p.columns()) < kFewTiles && p.rows.size(1) > 2 * kTile;
+}
+
+at::Tensor without_activation(const Parts& p, const at::Tensor& bias, bool is_aligned) {
+  if (bias.defined()) {
+    const bool is_plain = prefers_plain_library(p, is_aligned);
+    const at::Tensor addend = is_plain ? bias.expand({p.rows.size(0), p.columns()}) : bias;
+    return at::addmm(addend, p.rows, p.matrix, /*beta=*/1, p.scale);
+  }
   // With a beta of 0 the addend is not read.
   if (p.scale != 1) return at::addmm(at::empty({1}, p.rows.options()), p.rows, p.matrix, /*beta=*/0, p.scale);
   return p.type == p.rows.scalar_type() ? at::mm(p.rows, p.matrix) : at::mm(p.rows, p.matrix, p.type);
@@ -55,22 +89,25 @@ at::Tensor without_activation(const Parts& p, const at::Tensor& bias) {
 
 at::Tensor by_library(const Parts& p) {
   const WideSums wide;
-  const int64_t columns = p.matrix.size(1);
-  const at::Tensor bias = p.bias.defined() ? p.bias.expand({columns}).contiguous() : at::Tensor();
-  switch (p.activation) {
-    case Activation::kNone:
-      return without_activation(p, bias);
-    case Activation::kRelu:
-      return without_activation(p, bias).relu_();
-    case Activation::kGelu:
-      return at::_addmm_activation(bias.defined() ? bias : at::zeros({columns}, p.rows.options()), p.rows, p.matrix,
-                                   /*beta=*/1, p.scale, /*use_gelu=*/true);
-  }
-  check_internal(false, "an activation of no row");
-  return {};
+  const at::Tensor bias = p.bias.defined() ? p.bias.expand({p.columns()}).contiguous() : at::Tensor();
+  const bool is_aligned = multiplies_whole_vectors(p.rows, p.matrix);
+  const bool is_narrow = p.rows.scalar_type() != at::kFloat;
+  if (p.activation != Activation::kNone && is_narrow && is_aligned)
+    return at::_addmm_activation(bias.defined() ? bias : at::zeros({p.columns()}, p.rows.options()), p.rows, p.matrix,
+                                 /*beta=*/1, p.scale, /*use_gelu=*/p.activation == Activation::kGelu);
+  // What rounds before gelu must be a rounding of the program.
+  if (p.activation == Activation::kGelu && is_narrow && !p.is_product_whole)
+    return part_by_part(p, /*has_wide_product=*/true);
+  const at::Tensor y = without_activation(p, bias, is_aligned);
+  return p.activation == Activation::kRelu ? y.relu_() : activated(y, p.activation);
 }
 
 }  // namespace
+
+bool multiplies_whole_vectors(const at::Tensor& rows, const at::Tensor& matrix) {
+  const int64_t width = 16 / rows.element_size();
+  return is_in_vectors(rows) && is_in_vectors(matrix) && rows.size(1) % width == 0 && matrix.size(1) % width == 0;
+}
 
 at::Tensor Native::called(const ProductCall& call) const {
   const Op& product = g_[call.product];
@@ -83,10 +120,14 @@ at::Tensor Native::called(const ProductCall& call) const {
           .bias = call.bias ? values_[call.bias.index] : at::Tensor(),
           .scale = call.scale ? scalar(call.scale, Dtype::kFloat).item<double>() : 1,
           .activation = call.activation,
-          .type = native_type(dtype(call.result))};
+          .type = native_type(dtype(call.result)),
+          .is_product_whole =
+              !call.scale && (!call.bias || (product.operands.size() > 2 && product.operands[2] == call.bias))};
   const bool is_plain =
       device_.is_cuda() && depth > 1 && p.matrix.size(1) > 1 && p.scale != 0 && std::isfinite(p.scale);
-  return (is_plain ? by_library(p) : part_by_part(p)).reshape(declared_shape(call.result)).contiguous();
+  return (is_plain ? by_library(p) : part_by_part(p, /*has_wide_product=*/false))
+      .reshape(declared_shape(call.result))
+      .contiguous();
 }
 
 void Native::run_call(const ProductCall& call) {

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
 
+#include "ir/table/families.h"
 #include "replay/aten/failures.h"
 #include "replay/aten/native.h"
 
@@ -55,15 +57,6 @@ at::Tensor tensor_of(const AtenValue& v, const at::Device& device) {
   return at::from_blob(v.data, v.layout.shape, v.layout.strides, [keeper = v.keeper](void*) {}, options, device);
 }
 
-AtenValue value_of(Dtype dtype, const at::Tensor& t) {
-  AtenValue v;
-  v.dtype = dtype;
-  v.layout = {t.sizes().vec(), t.strides().vec()};
-  v.data = t.data_ptr();
-  v.keeper = std::make_shared<at::Tensor>(t);
-  return v;
-}
-
 // An axis of stride 0 is stored once.
 at::Tensor with_strides(const at::Tensor& t, at::IntArrayRef strides) {
   const at::Tensor made = at::empty_strided(t.sizes(), strides, t.options());
@@ -72,6 +65,30 @@ at::Tensor with_strides(const at::Tensor& t, at::IntArrayRef strides) {
     if (strides[static_cast<size_t>(a)] == 0 && t.size(a) > 1) to = to.narrow(a, 0, 1), from = from.narrow(a, 0, 1);
   to.copy_(from);
   return made;
+}
+
+// The bytes of every tensor of ATen's on a CPU begin at such an address. Libraries add in another order elsewhere.
+constexpr uintptr_t kAlignment = 64;
+
+// The tensor at an address where ATen would have put it, so that results do not depend on where a caller's memory lies.
+at::Tensor aligned(const at::Tensor& t) {
+  if (!t.is_cpu() || t.numel() == 0 || reinterpret_cast<uintptr_t>(t.data_ptr()) % kAlignment == 0) return t;
+  int64_t span = 1;
+  for (int64_t axis = 0; axis < t.dim(); ++axis) span += (t.size(axis) - 1) * t.stride(axis);
+  // Few elements that lie far apart are copied one by one.
+  if (span > 8 * t.numel()) return with_strides(t, t.strides());
+  const at::Tensor flat = at::empty({span}, t.options());
+  std::memcpy(flat.data_ptr(), t.data_ptr(), static_cast<size_t>(span * t.element_size()));
+  return flat.as_strided(t.sizes(), t.strides());
+}
+
+AtenValue value_of(Dtype dtype, const at::Tensor& t) {
+  AtenValue v;
+  v.dtype = dtype;
+  v.layout = {t.sizes().vec(), t.strides().vec()};
+  v.data = t.data_ptr();
+  v.keeper = std::make_shared<at::Tensor>(t);
+  return v;
 }
 
 std::vector<BoundInput> bound(std::span<const AtenValue> given) {
@@ -123,12 +140,13 @@ std::vector<AtenValue> run_segment(const Graph& segment, std::span<const AtenVal
     const at::Device device = device_of(place);
     Native walk(segment, bound(given), device);
     std::vector<const c10::StorageImpl*> taken;
+    const bool multiplies = std::ranges::any_of(segment.ops, [](const Op& op) { return demands(op.kind, kLibrary); });
     const auto parameters = inputs(segment);
     for (size_t i = 0; i < parameters.size(); ++i) {
       if (given[i].is_scalar) continue;
       const at::Tensor t = tensor_of(given[i], device);
       taken.push_back(t.storage().unsafeGetStorageImpl());
-      walk.set(parameters[i], t);
+      walk.set(parameters[i], multiplies ? aligned(t) : t);
     }
     walk.run(call);
     std::vector<AtenValue> results;

@@ -14,6 +14,7 @@
 #include "replay/record/record.h"
 #include "replay/record/replay.h"
 #include "replay/run/fast_call.h"
+#include "replay/run/judge.h"
 #include "replay/run/run.h"
 #include "tests/support/program_text.h"
 #include "tests/unit/replay/host_session.h"
@@ -300,6 +301,33 @@ TEST(AtenSegment, AFastCallGivesKernelsWhatAtenMade) {
   ASSERT_EQ(gpu->starts.read.size(), 5u);
   const auto* x = reinterpret_cast<const float*>(p.arguments[0].tensor.data());
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(gpu->starts.read[i], -x[i]);
+}
+
+// Libraries of matrix products add in another order where memory is aligned otherwise, or where an axis of one element
+// has another stride.
+TEST(AtenSegment, ProductsDoNotDependOnWhereMemoryLies) {
+  NEEDS_ATEN;
+  const auto sums = [&](int64_t offset, const std::string& made) {
+    const std::string text = R"(fusion @f {
+  %x = input f32[16, 1, 32] contiguous
+  %c = cast %x as f32
+  %w = input f32[32] contiguous
+  %y = linear )" + made + R"(, %w : f32[16, 1]
+  output %y
+}
+)";
+    const std::string at = " offset " + std::to_string(offset) + " normal seed 1";
+    const std::vector<Argument> given = {
+        make_argument(parse_input_option("x=f32[16, 1, 32]" + at), Dtype::kFloat, false),
+        make_argument(parse_input_option("w=f32[32] normal seed 2"), Dtype::kFloat, false)};
+    const fusebox::Run run = run_program(parse_module(text), given, {.executor = Executor::kHost});
+    EXPECT_FALSE(run.failure);
+    return as_tensor(run.outputs.at(0).value);
+  };
+  const TensorData first = sums(0, "%x");
+  for (int64_t offset = 1; offset < 16; ++offset)
+    EXPECT_FALSE(first_difference(first, sums(offset, "%x"))) << "at element " << offset;
+  EXPECT_FALSE(first_difference(first, sums(0, "%c")));
 }
 
 }  // namespace
