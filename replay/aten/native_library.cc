@@ -90,10 +90,10 @@ at::Tensor Native::multiplied(const at::Tensor& a, const at::Tensor& b, const at
   const auto f = [&](const at::Tensor& x, const at::Tensor& y, const at::Tensor& z) {
     if (!z.defined()) return at::matmul(x, y);
     if (x.dim() < 2 || y.dim() != 2) return at::add(at::matmul(x, y), z);
-    const at::Tensor flat = x.reshape({-1, x.size(-1)});
-    if (!device_.is_cuda() || x.scalar_type() == at::kFloat || x.numel() == 0 || z.dim() != 1 ||
-        multiplies_whole_vectors(flat, y))
+    if (!device_.is_cuda() || x.scalar_type() == at::kFloat || x.numel() == 0 || z.dim() != 1)
       return at::linear(x, y.t(), z);
+    const at::Tensor flat = x.reshape({-1, x.size(-1)});
+    if (multiplies_whole_vectors(flat, y)) return at::linear(x, y.t(), z);
     // An addend of every row is added by cuBLAS.
     auto shape = x.sizes().vec();
     shape.back() = y.size(1);
