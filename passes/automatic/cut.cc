@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "ir/canonical/canonical.h"
@@ -50,6 +51,9 @@ struct Tried {
   // By scheduler, as far as they have been asked: why it does not take the fusion.
   std::vector<std::optional<std::string>> why_not;
 };
+
+// The cost of a stretch that nobody has asked for.
+constexpr double kUnknown = -1;
 
 // The cheapest cut of the ops before a position: its cost, and where its last stretch begins.
 struct BestEnd {
@@ -379,11 +383,13 @@ class Cutter {
     return result;
   }
 
+  uint64_t place(Stretch s) const { return s.begin * (all_.size() + 1) + s.end; }
+
   // Nothing if no kernel can be made of the stretch, as far as is known.
   std::optional<double> cost(Stretch s) {
-    const auto [it, is_new] = costs_.try_emplace(s);
-    if (is_new) it->second = cost_without_refusals(s);
-    return it->second;
+    std::optional<double>& known = costs_.try_emplace(place(s), kUnknown).first->second;
+    if (known == kUnknown) known = cost_without_refusals(s);
+    return known;
   }
 
   std::optional<double> cost_without_refusals(Stretch s) {
@@ -401,7 +407,7 @@ class Cutter {
   }
 
   void refuse(Stretch s) {
-    costs_[s] = std::nullopt;
+    costs_[place(s)] = std::nullopt;
     best_.resize(std::min(best_.size(), s.end));
   }
 
@@ -451,7 +457,7 @@ class Cutter {
   SizeClasses sizes_;
   MemoryClasses memory_;
   Stretches all_;
-  std::map<Stretch, std::optional<double>> costs_;
+  std::unordered_map<uint64_t, std::optional<double>> costs_;  // by place
   std::vector<BestEnd> best_;  // by end: of the cuts of what stands before it, as far as they are known
   std::set<Stretch> alone_;    // of one op, which runs without the cheap ops that it reads
   std::map<std::vector<OpId>, bool> taken_;

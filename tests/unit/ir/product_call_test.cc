@@ -100,7 +100,7 @@ TEST(ProductCall, ACastToTheSameDtype) {
   EXPECT_EQ(epilogue(fusion_of(y + "  %z = relu %y\n  %c = cast %z as bf16\n  output %c\n")), "bias relu");
   EXPECT_EQ(epilogue(fusion_of(plain + "  %c = cast %y as bf16\n  %f = cast %c as f32\n  output %f\n")), "cast");
   EXPECT_EQ(epilogue(fusion_of(plain + "  %c = cast %y as bf16\n  %z = mul %c, 2.0_bf16\n  output %z\n")), "scale");
-  EXPECT_EQ(epilogue(fusion_of(kWide + "  %c = cast %f as f32\n" + gelu_of("%c") +
+  EXPECT_EQ(epilogue(fusion_of(kWide + "  %same = cast %f as f32\n" + gelu_of("%same") +
                                "  %d = cast %g as f32\n  %z = cast %d as bf16\n  output %z\n")),
             "bias gelu");
   // Two roundings count, with a cast between them as without.
