@@ -98,7 +98,10 @@ void CudaEmitter::collective(const Op& op) {
   for (size_t i = 0; i < count; ++i) places += (i == 0 ? "" : ", ") + buffer(workspaces[i]);
   places += "}";
 
-  std::string text = "block_reduce<" +
+  // Without memory, each row lies in the lanes of one warp.
+  const OpId def = g_[workspaces[0]].def;
+  const bool is_in_warps = def && g_[def].kind == OpKind::kAllocate && constant_integer(g_, g_[def].operands[0]) == 0;
+  std::string text = (is_in_warps ? "lanes_reduce<" : "block_reduce<") +
                      std::string(kReduceOps[static_cast<size_t>(op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp))]) +
                      ", " + threads + ", ";
   text += op.attrs.flag(AttrKey::kAll) ? "kAllThreads" : "kFirstThread";

@@ -102,6 +102,23 @@ bool StepMaker::block_reductions() {
     if (take({StepKind::kSplit, {StepOperand::domain_of(name, reduced), factor(*d)}, {outer, inner}, {}}))
       reduced = random_.one_in(6) ? outer : inner;
   }
+  // Rows of part of a warp, several in each: a constant number of lanes, and of rows.
+  if (kept > 0 && random_.one_in(4)) {
+    const std::string row = merge_loops(name, 0, kept), blocks = fresh(), z = fresh(), rest = fresh(), lanes = fresh();
+    const auto split = [&](const std::string& d, int64_t by, const std::string& outer, const std::string& inner) {
+      return take({StepKind::kSplit, {StepOperand::domain_of(name, d), StepOperand::number(by)}, {outer, inner}, {}});
+    };
+    const bool is_split = split(reduced, int64_t{1} << (1 + random_.below(4)), rest, lanes) &&
+                          split(row, int64_t{2} << random_.below(5), blocks, z);
+    take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
+    if (is_split) {
+      take(parallelized(name, blocks, ParallelType::kGridX));
+      take(parallelized(name, z, random_.one_in(4) ? ParallelType::kBlockZ : ParallelType::kBlockY));
+      take(parallelized(name, lanes, ParallelType::kBlockX));
+    }
+    finish(name, false);
+    return true;
+  }
   const std::string rows = kept == 0           ? std::string()
                            : random_.one_in(2) ? g_[loop_of(tensor(name))[0]].name
                                                : merge_loops(name, 0, kept);

@@ -111,12 +111,12 @@ class Walk {
   void advance(OpId op) {
     taken_.insert(op);
     call_.result = g_[op].results[0];
+    is_own_ = false;
   }
 
   // Whether the program rounds what the op reads, so that a call would leave out a rounding that counts.
   bool is_rounded_before(OpId op) {
-    const bool is_product = call_.result == g_[call_.product].results[0];
-    if (is_product || !is_narrow(g_[call_.result].dtype)) return false;
+    if (is_own_ || !is_narrow(g_[call_.result].dtype)) return false;
     refuse(op, "reads %" + name(call_.result) + ", which is rounded to " + std::string(text(g_[call_.result].dtype)) +
                    "; cast the product to f32 first");
     return true;
@@ -129,7 +129,13 @@ class Walk {
 
   void take_cast(OpId id) {
     const Dtype from = g_[call_.result].dtype, to = g_[g_[id].results[0]].dtype;
-    const bool is_up = is_narrow(from) && to == Dtype::kFloat && call_.result == g_[call_.product].results[0];
+    if (from == to) {  // it changes and rounds nothing
+      const bool is_own = is_own_;
+      advance(id);
+      is_own_ = is_own;
+      return;
+    }
+    const bool is_up = is_narrow(from) && to == Dtype::kFloat && is_own_;
     const bool is_down = from == Dtype::kFloat && to == product_dtype() && is_narrow(to);
     if (!is_up && !is_down) return refuse(id, "is a cast to " + std::string(text(to)) + ", which no epilogue has here");
     advance(id);
@@ -222,6 +228,7 @@ class Walk {
     if (!why_.empty()) return false;
     call_.activation = Activation::kGelu;
     call_.result = form->result;
+    is_own_ = false;
     taken_.insert(parts.begin(), parts.end());
     return true;
   }
@@ -234,6 +241,7 @@ class Walk {
   std::map<ValueId, std::vector<OpId>> readers_;  // tensors: the ops that read them, each once
   std::set<OpId> taken_;
   ProductCall call_;
+  bool is_own_ = true;  // whether the last result has the product's own numbers
   std::string why_;
 };
 

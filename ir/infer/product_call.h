@@ -13,7 +13,8 @@
 // | activation | `relu`; or gelu in its form by tanh (gelu_form.h), whose tanh is fast, as libraries approximate it |
 // | cast down | back to the product's dtype |
 //
-// A product without bias that is cast up, and nothing else, is one call too: the library stores f32.
+// A product without bias that is cast up, and nothing else, is one call too: the library stores f32. A cast to the same
+// dtype changes nothing, so it may stand between any two parts.
 //
 // Invariants: only the product's own rounding is left out. A value of 16 bits between two other parts is rounded by the
 // program, so it ends an epilogue, except before relu, which gives the same either way. `may_stay_wide` tells a reference

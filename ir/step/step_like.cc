@@ -188,12 +188,13 @@ void step_set_loop_domain(StepContext& c) {
   // Only the replay itself shows whether all loops have counterparts.
   std::optional<Graph> copy;
   Graph& g = c.target ? *c.target : copy.emplace(c.g);
-  ReplayUndo undo(g, t);
+  std::optional<ReplayUndo> undo;  // a copy is thrown away as it is
+  if (c.target) undo.emplace(g, t);
   if (!replay_loops_of_op(g, other, t, axes, options))
     c.refuse("not every loop of " + c.place(other) +
                  " can be followed from this tensor's axes; name a tensor with fewer transforms between",
              c.place(t));
-  undo.keep();
+  if (undo) undo->keep();
   if (c.target) c.begin();
 }
 

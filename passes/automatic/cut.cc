@@ -5,14 +5,15 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "ir/canonical/canonical.h"
-#include "ir/infer/is_library.h"
 #include "ir/infer/product_call.h"
 #include "ir/step/step_applier.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
+#include "passes/automatic/stretches.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/schedule/apply_steps.h"
 #include "passes/schedule/neighbours.h"
@@ -37,12 +38,6 @@ constexpr size_t kMostRefused = 16;
 // walks before it have computed, unless the row stays in registers.
 constexpr int kMostDepth = 8;
 
-struct Stretch {
-  size_t begin = 0, end = 0;  // positions in the order of the ops
-  auto operator<=>(const Stretch&) const = default;
-  size_t size() const { return end - begin; }
-};
-
 // Stretches that schedulers take are kept until they are scheduled, as long as all of them have at most so many ops.
 constexpr size_t kMostKeptOps = 8192;
 
@@ -55,6 +50,15 @@ struct Tried {
   ScheduleMemo memo;
   // By scheduler, as far as they have been asked: why it does not take the fusion.
   std::vector<std::optional<std::string>> why_not;
+};
+
+// The cost of a stretch that nobody has asked for.
+constexpr double kUnknown = -1;
+
+// The cheapest cut of the ops before a position: its cost, and where its last stretch begins.
+struct BestEnd {
+  double least = std::numeric_limits<double>::infinity();
+  size_t from = 0;
 };
 
 // The schedule that was found for a segment.
@@ -81,32 +85,23 @@ class Cutter {
         rebinder_(g, options.sizes),
         sizes_(g, options.sizes, options.defects),
         memory_(options.memory),
-        readers_(uses(g)),
-        positions_(g.ops.size(), kNowhere),
-        is_output_(g.values.size()) {
-    for (OpId op : g[Graph::body()].ops)
-      if (g[op].kind != OpKind::kInput && !g[op].results.empty() && g.is_tensor(g[op].results[0])) {
-        positions_[op.index] = order_.size();
-        order_.push_back(op);
-      }
-    for (const OutputRef& out : outputs(g)) is_output_[out.value.index] = true;
-  }
+        all_(g, options.defects) {}
 
   std::vector<CutPart> run() {
-    if (order_.empty()) return {};
+    if (all_.size() == 0) return {};
     while (true)
       if (auto parts = try_cut()) return *std::move(parts);
   }
 
   CutPart one(const std::vector<OpId>& ops) {
     const std::set<OpId> inside(ops.begin(), ops.end());
-    std::vector<bool> needed = is_output_;
+    std::vector<bool> needed = all_.is_output();
     for (OpId op : ops)
       for (ValueId v : g_[op].results)
-        for (OpId reader : readers_[v.index]) needed[v.index] = needed[v.index] || !inside.contains(reader);
+        for (OpId reader : all_.readers()[v.index]) needed[v.index] = needed[v.index] || !inside.contains(reader);
     CutPart part{.ops = ops, .steps = {}, .heuristics = {}, .declined = {}};
-    if (is_apart(ops, needed)) return part;
-    if (const int depth = depth_of(ops); depth > kMostDepth) {
+    if (all_.is_apart(ops, needed)) return part;
+    if (const int depth = all_.depth_of(ops); depth > kMostDepth) {
       part.declined.push_back(
           {"any", std::to_string(depth) + " reductions stand one behind the other, each a walk over the rows"});
       return part;
@@ -116,10 +111,10 @@ class Cutter {
   }
 
   std::optional<Heuristics> choice_for_all() {
-    const Stretch whole{0, order_.size()};
-    const std::vector<bool> needed = needed_of(whole);
-    const std::vector<OpId> ops = ops_of(whole, needed);
-    if (is_apart(ops, needed) || depth_of(ops) > kMostDepth) return std::nullopt;
+    const Stretch whole{0, all_.size()};
+    const std::vector<bool> needed = all_.needed_of(whole);
+    const std::vector<OpId> ops = all_.ops_of(whole, needed);
+    if (all_.is_apart(ops, needed) || all_.depth_of(ops) > kMostDepth) return std::nullopt;
     const auto t = tried(segment_of(ops, needed));
     for (size_t i = 0; i < schedulers().size(); ++i)
       if (!why_not(i, *t)) {
@@ -132,90 +127,11 @@ class Cutter {
   }
 
  private:
-  static constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
-
-  // -- the ops of a stretch
-
-  // Whether the op is computed again wherever it is read: its operand has no more bytes than its result.
-  bool is_cheap(OpId op) const {
-    const Op& o = g_[op];
-    switch (o.kind) {
-      case OpKind::kFull:
-      case OpKind::kIota:
-      case OpKind::kBroadcast:
-      case OpKind::kBroadcastInDim:
-      case OpKind::kExpand:
-      case OpKind::kSqueeze:
-        return true;
-      case OpKind::kCast:
-        return bits(g_[o.operands[0]].dtype) < bits(g_[o.results[0]].dtype);
-      default:  // any other: storing its result is right, and never costs more than it saves by much
-        return o.operands.size() == 1 && o.results.size() == 1 && o.kind != OpKind::kSegmentSet &&
-               demands(o.kind, kPointwise) && !is_library(g_, o) && options_.defects.has(Defect::kCutCostlyAgain);
-    }
-  }
-
-  // Values that other stretches read, if each of them computes cheap ops again: then they read what these ops read.
-  std::vector<bool> needed_of(Stretch s) const {
-    std::vector<bool> needed(g_.values.size());
-    std::vector<bool> again(s.size());  // ops of the stretch that others compute again
-    for (size_t i = s.end; i-- > s.begin;)
-      for (ValueId v : g_[order_[i]].results) {
-        const bool is_read = std::ranges::any_of(readers_[v.index], [&](OpId reader) {
-          const size_t at = positions_[reader.index];
-          return at != kNowhere && (at < s.begin || at >= s.end || again[at - s.begin]);
-        });
-        again[i - s.begin] = again[i - s.begin] || (is_read && is_cheap(order_[i]) && !is_output_[v.index]);
-        // An op that ATen alone computes reads its operands from memory.
-        const bool is_stored = std::ranges::any_of(readers_[v.index], [&](OpId reader) {
-          const size_t at = positions_[reader.index];
-          return at != kNowhere && (at < s.begin || at >= s.end) && is_library(g_, g_[reader]);
-        });
-        needed[v.index] = is_output_[v.index] || is_stored || (is_read && !is_cheap(order_[i]));
-      }
-    return needed;
-  }
-
-  // The ops of a stretch that the needed values need, and the cheap ops before it that these read.
-  std::vector<OpId> ops_of(Stretch s, const std::vector<bool>& needed) const {
-    std::set<size_t> taken;
-    std::vector<size_t> open;
-    const auto take = [&](size_t at) {
-      if (taken.insert(at).second) open.push_back(at);
-    };
-    for (size_t i = s.begin; i < s.end; ++i)
-      if (std::ranges::any_of(g_[order_[i]].results, [&](ValueId v) { return needed[v.index]; })) take(i);
-    while (!open.empty()) {
-      const OpId op = order_[open.back()];
-      open.pop_back();
-      for (ValueId v : g_[op].operands) {
-        if (!v || !g_[v].def || !g_.is_tensor(v)) continue;
-        const size_t at = positions_[g_[v].def.index];
-        const bool may_repeat = !is_output_[v.index] || options_.defects.has(Defect::kCutOutputAgain);
-        const bool is_copied = at != kNowhere && is_cheap(order_[at]) && may_repeat && !is_library(g_, g_[op]);
-        if (at != kNowhere && (at >= s.begin || is_copied)) take(at);
-      }
-    }
-    std::vector<OpId> ops;
-    for (size_t at : taken) ops.push_back(order_[at]);
-    return ops;
-  }
-
-  // The tensors that ops read and do not make.
-  std::vector<ValueId> inputs_of(const std::vector<OpId>& ops) const {
-    const std::set<OpId> inside(ops.begin(), ops.end());
-    std::set<ValueId> read;
-    for (OpId op : ops)
-      for (ValueId v : g_[op].operands)
-        if (v && g_.is_tensor(v) && !inside.contains(g_[v].def)) read.insert(v);
-    return {read.begin(), read.end()};
-  }
-
   Segment segment_of(const std::vector<OpId>& ops, const std::vector<bool>& needed) const {
     Segment s;
     s.name = g_.name;
     for (OpId op : ops) s.ops.push_back(g_[g_[op].results[0]].name);
-    for (ValueId v : inputs_of(ops)) s.inputs.push_back({g_[v].name, {}, {}, {}});
+    for (ValueId v : all_.inputs_of(ops)) s.inputs.push_back({g_[v].name, {}, {}, {}});
     for (OpId op : ops)
       for (ValueId v : g_[op].results)
         if (needed[v.index]) s.outputs.push_back({g_[v].name, {}, {}, {}});
@@ -223,36 +139,6 @@ class Cutter {
   }
 
   // -- schedules
-
-  // Ops that no single kernel has together, whatever its schedule.
-  bool is_apart(const std::vector<OpId>& ops, const std::vector<bool>& needed) const {
-    const std::set<OpId> inside(ops.begin(), ops.end());
-    for (OpId op : ops) {
-      const Op& o = g_[op];
-      if (o.kind == OpKind::kSegmentSet && !options_.defects.has(Defect::kCutAcrossSegmentSet))
-        for (OpId reader : readers_[o.results[0].index])
-          if (inside.contains(reader)) return true;
-      if (is_library(g_, o) && ops.size() > 1 && !match_product_call(g_, ops, needed, options_.defects).call)
-        return true;
-      if (demands(o.kind, kIndexed) && ops.size() > 1 && inside.contains(g_[o.operands[0]].def)) return true;
-    }
-    return false;
-  }
-
-  // The number of reductions that stand one behind the other.
-  int depth_of(const std::vector<OpId>& ops) const {
-    std::map<OpId, int> depths;
-    int most = 0;
-    for (OpId op : ops) {
-      int depth = 0;
-      for (ValueId v : g_[op].operands)
-        if (v && g_[v].def)
-          if (const auto it = depths.find(g_[v].def); it != depths.end()) depth = std::max(depth, it->second);
-      depths[op] = demands(g_[op].kind, kReduction) ? depth + 1 : depth;
-      most = std::max(most, depths[op]);
-    }
-    return most;
-  }
 
   static std::string refused(const Error& e) {
     return "its schedule is refused: " + std::string(e.what()) + (e.place.empty() ? "" : " (" + e.place + ")");
@@ -311,10 +197,10 @@ class Cutter {
   bool is_taken(const std::vector<OpId>& ops, const std::vector<bool>& needed) {
     const auto [it, is_new] = taken_.try_emplace(ops);
     if (!is_new) return it->second;
-    if (is_apart(ops, needed) || depth_of(ops) > kMostDepth) return false;
+    if (all_.is_apart(ops, needed) || all_.depth_of(ops) > kMostDepth) return false;
     // All other schedulers want a reduction. This is known without making the ops a fusion.
     const bool reduces = std::ranges::any_of(ops, [&](OpId op) { return demands(g_[op].kind, kReduction); });
-    if (!reduces && read_too_often(g_, ops, inputs_of(ops), needed)) return false;
+    if (!reduces && read_too_often(g_, ops, all_.inputs_of(ops), needed)) return false;
     auto t = tried(segment_of(ops, needed));
     for (size_t i = 0; i < schedulers().size() && !it->second; ++i) it->second = !why_not(i, *t);
     const size_t count = t->fusion.ops.size();
@@ -431,13 +317,13 @@ class Cutter {
   // The ops of each stretch, without empty ones. `needed` is what the parts behind read.
   std::vector<std::pair<Stretch, std::vector<OpId>>> ops_of(const std::vector<Stretch>& stretches) const {
     std::vector<std::pair<Stretch, std::vector<OpId>>> result;
-    std::vector<bool> needed = is_output_;
+    std::vector<bool> needed = all_.is_output();
     for (size_t i = stretches.size(); i-- > 0;) {
       const Stretch s = stretches[i];
-      std::vector<OpId> ops = ops_of(s, needed);
+      std::vector<OpId> ops = all_.ops_of(s, needed);
       if (ops.empty()) continue;
-      if (alone_.contains(s)) ops = {order_[s.begin]};
-      for (ValueId v : inputs_of(ops)) needed[v.index] = true;
+      if (alone_.contains(s)) ops = {all_.op(s.begin)};
+      for (ValueId v : all_.inputs_of(ops)) needed[v.index] = true;
       result.emplace_back(s, std::move(ops));
     }
     std::ranges::reverse(result);
@@ -446,6 +332,7 @@ class Cutter {
 
   // The parts of the best cut that is known, or nothing if a schedule is refused. Then less is known to be possible.
   std::optional<std::vector<CutPart>> try_cut() {
+    ++work_.tried_cuts;
     const auto stretches = ops_of(best_cut());
     Segmentation segmentation;
     segmentation.graph = g_.name;
@@ -472,7 +359,10 @@ class Cutter {
       parts[at] = made.part;
       if (parts[at].heuristics.scheduler.empty()) {
         if (stretch.size() > 1 || ops.size() > 1) {
-          (stretch.size() > 1 ? refused_ : alone_).insert(stretch);
+          if (stretch.size() > 1)
+            refuse(stretch);
+          else
+            alone_.insert(stretch);
           return std::nullopt;
         }
       }
@@ -480,7 +370,7 @@ class Cutter {
     }
     for (CutPart& part : parts)
       if (part.executor == SegmentExecutor::kAten && part.ops.size() == 1)
-        if (const std::string why = why_no_epilogue(g_, part.ops[0], readers_); !why.empty())
+        if (const std::string why = why_no_epilogue(g_, part.ops[0], all_.readers()); !why.empty())
           part.declined.push_back({"epilogue", why});
     return parts;
   }
@@ -493,53 +383,66 @@ class Cutter {
     return result;
   }
 
+  uint64_t place(Stretch s) const { return s.begin * (all_.size() + 1) + s.end; }
+
+  // Nothing if no kernel can be made of the stretch, as far as is known.
   std::optional<double> cost(Stretch s) {
-    if (refused_.contains(s)) return std::nullopt;
-    const std::vector<bool> needed = needed_of(s);
-    const std::vector<OpId> ops = ops_of(s, needed);
+    std::optional<double>& known = costs_.try_emplace(place(s), kUnknown).first->second;
+    if (known == kUnknown) known = cost_without_refusals(s);
+    return known;
+  }
+
+  std::optional<double> cost_without_refusals(Stretch s) {
+    ++work_.stretches;
+    const std::vector<bool> needed = all_.needed_of(s);
+    const std::vector<OpId> ops = all_.ops_of(s, needed);
     if (ops.empty()) return 0;
     if (s.size() > 1 && !is_taken(ops, needed)) return std::nullopt;
     double total = kLaunchBytes;
-    for (ValueId v : inputs_of(ops)) total += bytes(v);
+    for (ValueId v : all_.inputs_of(ops)) total += bytes(v);
     for (OpId op : ops)
       for (ValueId v : g_[op].results)
         if (needed[v.index]) total += bytes(v);
     return total;
   }
 
-  std::vector<Stretch> best_cut() {
-    const Stretch whole{0, order_.size()};
-    if (cost(whole)) return {whole};
-    return order_.size() > kMostForBestCut ? longest_stretches() : cheapest_stretches();
+  void refuse(Stretch s) {
+    costs_[place(s)] = std::nullopt;
+    best_.resize(std::min(best_.size(), s.end));
   }
 
-  // The cut of least cost, by the best cut of what stands before each position.
+  std::vector<Stretch> best_cut() {
+    const Stretch whole{0, all_.size()};
+    if (cost(whole)) return {whole};
+    return all_.size() > kMostForBestCut ? longest_stretches() : cheapest_stretches();
+  }
+
+  // The cut of least cost, by the best cut of what stands before each position. Only the ends from the last refused
+  // stretch on are looked at again.
   std::vector<Stretch> cheapest_stretches() {
-    std::vector<double> least(order_.size() + 1, std::numeric_limits<double>::infinity());
-    std::vector<size_t> from(order_.size() + 1);
-    least[0] = 0;
-    for (size_t end = 1; end <= order_.size(); ++end) {
+    if (best_.empty()) best_.push_back({.least = 0});
+    while (best_.size() <= all_.size()) {
+      const size_t end = best_.size();
+      BestEnd& best = best_.emplace_back();
       size_t refused = 0;  // in a row
       for (size_t begin = end; begin-- > 0 && refused < kMostRefused;) {
         const auto c = cost({begin, end});
         refused = c ? 0 : refused + 1;
-        if (!c || least[begin] + *c >= least[end]) continue;
-        least[end] = least[begin] + *c;
-        from[end] = begin;
+        if (c && best_[begin].least + *c < best.least) best = {best_[begin].least + *c, begin};
       }
     }
     std::vector<Stretch> stretches;
-    for (size_t end = order_.size(); end > 0; end = from[end]) stretches.push_back({from[end], end});
+    for (size_t end = all_.size(); end > 0; end = best_[end].from) stretches.push_back({best_[end].from, end});
     std::ranges::reverse(stretches);
     return stretches;
   }
 
   std::vector<Stretch> longest_stretches() {
     std::vector<Stretch> stretches;
-    for (size_t begin = 0; begin < order_.size(); begin = stretches.back().end) {
+    for (size_t begin = 0; begin < all_.size(); begin = stretches.back().end) {
       // A product of matrices takes its epilogue, whatever its length.
-      const bool is_head = is_product(g_[order_[begin]].kind);
-      size_t length = std::min(is_head ? kLongestEpilogue : kLongestStretch, order_.size() - begin);
+      const bool is_head = is_product(g_[all_.op(begin)].kind);
+      size_t length = std::min(is_head ? kLongestEpilogue : kLongestStretch, all_.size() - begin);
       while (length > 1 && !cost({begin, begin + length})) length = is_head ? length - 1 : (length + 1) / 2;
       stretches.push_back({begin, begin + length});
     }
@@ -553,12 +456,10 @@ class Cutter {
   Rebinder rebinder_;
   SizeClasses sizes_;
   MemoryClasses memory_;
-  std::vector<std::vector<OpId>> readers_;  // by value
-  std::vector<OpId> order_;                 // the ops that make tensors
-  std::vector<size_t> positions_;           // by op: its position in the order
-  std::vector<bool> is_output_;             // by value
-  std::set<Stretch> refused_;               // of several ops: no kernel can be made of them
-  std::set<Stretch> alone_;                 // of one op, which runs without the cheap ops that it reads
+  Stretches all_;
+  std::unordered_map<uint64_t, std::optional<double>> costs_;  // by place
+  std::vector<BestEnd> best_;  // by end: of the cuts of what stands before it, as far as they are known
+  std::set<Stretch> alone_;    // of one op, which runs without the cheap ops that it reads
   std::map<std::vector<OpId>, bool> taken_;
   std::map<std::vector<OpId>, std::unique_ptr<Tried>> tried_;  // those that are taken and not scheduled yet
   size_t kept_ops_ = 0;                                        // of them

@@ -8,9 +8,12 @@
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
 #include "passes/lower/kernel_emitter.h"
+#include "passes/plan/warp_rows.h"
 
 namespace fusebox {
 namespace {
+
+constexpr int kNoMemory = -1;  // in place of a list of workspaces: lanes of a warp combine
 
 constexpr struct {
   OpKind kind;
@@ -270,7 +273,9 @@ std::vector<ValueId> KernelEmitter::emit_block_reduce(const Op& op, const std::v
     dtypes.push_back(kernel_.graph()[values[i]].dtype);
     operands.push_back(neutral(op, i));
   }
-  for (size_t i = 0; i < values.size(); ++i) operands.push_back(block_workspaces_.at({dtypes[i], static_cast<int>(i)}));
+  const bool is_in_warps = lanes_of(plan_, exchange) > 0;
+  for (size_t i = 0; i < values.size(); ++i)
+    operands.push_back(block_workspaces_.at({dtypes[i], is_in_warps ? kNoMemory : static_cast<int>(i)}));
   operands.insert(operands.end(), {ValueId(), ValueId()});  // all threads take part, and no counters are needed
   Attrs attrs = exchange_attrs(op, exchange);
   if (!defects().has(Defect::kReductionNotShared)) attrs.set_flag(AttrKey::kAll);
@@ -325,13 +330,20 @@ void KernelEmitter::emit_exchange(OpId id) {
 }
 
 // The collectives of a block run one after another, so they share a part of the arena. Their buffers overlap on
-// purpose.
+// purpose. Lanes of a warp combine without memory, which a workspace without elements says.
 void KernelEmitter::allocate_block_workspaces() {
   std::set<std::pair<Dtype, int>> wanted;
   for (const auto& [id, exchange] : plan_.exchanges) {
     if (std::ranges::none_of(exchange.threads, is_block)) continue;
-    for (size_t i = 0; i < g_[id].results.size(); ++i)
-      wanted.insert({accumulator_dtype(g_[g_[id].results[i]].dtype), static_cast<int>(i)});
+    const bool is_in_warps = lanes_of(plan_, exchange) > 0;
+    for (size_t i = 0; i < g_[id].results.size(); ++i) {
+      const Dtype dtype = accumulator_dtype(g_[g_[id].results[i]].dtype);
+      if (!is_in_warps)
+        wanted.insert({dtype, static_cast<int>(i)});
+      else if (ValueId& none = block_workspaces_[{dtype, kNoMemory}]; !none)
+        none = kernel_.allocate(dtype, MemoryType::kShared, kernel_.index(0), kernel_.index(0), 16,
+                                "no_workspace_" + std::string(text(dtype)));
+    }
   }
   if (wanted.empty()) return;
   ValueId threads = kernel_.index(1);

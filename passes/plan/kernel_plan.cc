@@ -6,6 +6,7 @@
 #include "ir/infer/is_library.h"
 #include "ir/table/error.h"
 #include "passes/plan/plan_stages.h"
+#include "passes/plan/warp_rows.h"
 
 namespace fusebox {
 
@@ -31,7 +32,8 @@ bool KernelPlan::has_place_for(const Nest& nest, ParallelType p) const {
 int64_t KernelPlan::block_workspaces() const {
   size_t lists = 0;
   for (const auto& [op, exchange] : exchanges)
-    if (std::ranges::any_of(exchange.threads, is_block)) lists = std::max(lists, (*graph)[op].results.size());
+    if (std::ranges::any_of(exchange.threads, is_block) && lanes_of(*this, exchange) == 0)
+      lists = std::max(lists, (*graph)[op].results.size());
   return static_cast<int64_t>(lists);
 }
 

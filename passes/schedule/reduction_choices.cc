@@ -60,11 +60,18 @@ class Chooser {
   // A row in registers. Nothing if no block holds one.
   std::optional<Heuristics> in_registers() {
     const int64_t words = kept_words();
+    if (const int64_t lanes = lanes_of_short_row())
+      return plan("registers",
+                  {.lanes = lanes,
+                   .chunks = 1,
+                   .rows = rows_of_warps(lanes, kThreadsOfShortRows, kBlocksOfShortRows),
+                   .longest = lanes * access_.vector - (view_.defects.has(Defect::kLongestShort) ? 1 : 0)});
     for (int64_t elements : elements_of_thread()) {
       const int64_t most = std::max<int64_t>(elements / access_.vector, 1);
       int64_t chunks = std::min(most, power_of_two_from(accesses_of_warp()));
       const auto warps = warps_of_row(chunks, words);
       if (!warps || (elements < kLeastElements && *warps * view_.device.warp > kThreadsOfFewRows)) continue;
+      // Rows of several warps would wait for one another in the barriers of a block.
       const int64_t rows = *warps > 1 ? 1 : rows_of_block(view_.device.warp, kThreadsOfShortRows, kBlocksOfShortRows);
       if (view_.defects.has(Defect::kChunksFew)) chunks = std::max<int64_t>(chunks / 2, 1);
       return kept_row(*warps, chunks, rows, 0, view_.defects.has(Defect::kLongestShort) ? 1 : 0);
@@ -73,6 +80,7 @@ class Chooser {
   }
 
   Heuristics in_strips(bool may_slice) {
+    if (const int64_t lanes = may_slice ? lanes_of_short_row() : 0) return in_lanes(lanes);
     const int64_t accesses = std::max<int64_t>(ceil_div(sizes_.row, access_.vector), 1);
     const int64_t warp = view_.device.warp;
     const bool is_longest = accesses >= kManyAccesses && !has_moments();
@@ -101,6 +109,12 @@ class Chooser {
                            .rows = rows,
                            .slices = slices,
                            .blocks = may_slice ? blocks_of_multiprocessor(lanes * rows) : 1});
+  }
+
+  // Short rows that are read once: several in each warp, and a thread reads its row at once.
+  Heuristics in_lanes(int64_t lanes) {
+    const int64_t rows = rows_of_warps(lanes, kThreadsOfSums, 2);
+    return plan("passes", {.lanes = lanes, .rows = rows, .blocks = blocks_of_multiprocessor(lanes * rows)});
   }
 
   // Few long rows, each shared by several blocks. They wait for one another at every reduction, so all of them must be on
@@ -250,8 +264,20 @@ class Chooser {
     return std::max<int64_t>(blocks, 1);
   }
 
-  // Short rows share a block of at most so many threads, as long as there are blocks enough for all multiprocessors.
-  // Rows of several warps share none where they would wait for one another in the barriers of a block.
+  // The lanes of a row that has an access for each and leaves half of a warp idle, or more. 0 if it has more accesses, or
+  // if all rows together do not fill a warp.
+  int64_t lanes_of_short_row() const {
+    const int64_t lanes = std::max<int64_t>(power_of_two_from(ceil_div(sizes_.row, access_.vector)), 2);
+    return lanes < view_.device.warp && sizes_.rows >= view_.device.warp / lanes ? lanes : 0;
+  }
+
+  // The same as `rows_of_block` for rows of part of a warp. All warps are full, so that lanes exchange by shuffles.
+  int64_t rows_of_warps(int64_t lanes, int64_t most_threads, int64_t blocks_wanted) const {
+    return std::max(rows_of_block(lanes, most_threads, blocks_wanted), view_.device.warp / lanes);
+  }
+
+  // Rows of so many threads share a block of at most `most_threads`, as long as there are blocks enough for all
+  // multiprocessors.
   int64_t rows_of_block(int64_t threads, int64_t most_threads, int64_t blocks_wanted = 2) const {
     int64_t rows = 1;
     while (threads * rows * 2 <= most_threads &&

@@ -28,7 +28,8 @@ class CollectivesOnGpu : public testing::GpuTest {
   // out[t] = the sum (or welford triple) of the values of threads that are no multiple of 5, over the coordinates in
   // `threads` (bit i: coordinate i). Does it twice, to check that the workspace can be reused. Across blocks, without
   // `all`, each group has the result in its last block alone, and out is what it was in the others.
-  void check(int threads, const Extents& block, const Extents& grid, bool all, bool is_welford) {
+  // `by_lanes`: the lanes of warps have no workspace.
+  void check(int threads, const Extents& block, const Extents& grid, bool all, bool is_welford, bool by_lanes = false) {
     const bool is_grid = (threads >> 3) != 0;
     const int64_t block_size = block[0] * block[1] * block[2], blocks = grid[0] * grid[1] * grid[2];
     const int64_t count = block_size * blocks;
@@ -58,7 +59,7 @@ class CollectivesOnGpu : public testing::GpuTest {
     const ValueId t = k.op(OpKind::kAdd, {base, linear(ParallelType::kBlockX)}, Dtype::kIndex);
     int64_t offset = 0;
     for (const Dtype d : dtypes) {
-      workspaces.push_back(k.allocate(d, MemoryType::kShared, k.index(2 * block_size), k.index(offset)));
+      workspaces.push_back(k.allocate(d, MemoryType::kShared, k.index(by_lanes ? 0 : 2 * block_size), k.index(offset)));
       offset += block_size * 16;
     }
     const ValueId rest = k.op(OpKind::kMod, {t, k.index(5)}, Dtype::kIndex);
@@ -179,6 +180,16 @@ TEST_F(CollectivesOnGpu, GridReductionsOverCoordinates) {
     for (const bool all : {false, true})
       for (const Extents& block : {Extents{1, 1, 1}, Extents{32, 2, 2}, Extents{5, 3, 1}, Extents{64, 2, 1}})
         check(threads, block, {3, 2, 4}, all, false);
+}
+
+// Rows of part of a warp, several in each.
+TEST_F(CollectivesOnGpu, LanesOfAWarp) {
+  for (const bool all : {false, true})
+    for (const bool is_welford : {false, true})
+      for (const int64_t lanes : {2, 4, 8, 16, 32}) {
+        check(1, {lanes, 96, 1}, {2, 1, 1}, all, is_welford, true);
+        check(1 + 2, {lanes, 1, 32}, {2, 1, 1}, all, is_welford, true);
+      }
 }
 
 // Fewer threads than blocks combine the blocks' results.

@@ -93,6 +93,23 @@ TEST(ProductCall, ReluOfRoundedNumbers) {
   EXPECT_EQ(epilogue(fusion_of(kWide + "  %s = cast %f as bf16\n  %z = relu %s\n  output %z\n")), "bias relu");
 }
 
+// It rounds nothing, so what stands behind it reads the product's own numbers still.
+TEST(ProductCall, ACastToTheSameDtype) {
+  const std::string y = "  %y = linear %x, %w bias %b\n", plain = "  %y = linear %x, %w\n";
+  EXPECT_EQ(epilogue(fusion_of(y + "  %c = cast %y as bf16\n  %z = relu %c\n  output %z\n")), "bias relu");
+  EXPECT_EQ(epilogue(fusion_of(y + "  %z = relu %y\n  %c = cast %z as bf16\n  output %c\n")), "bias relu");
+  EXPECT_EQ(epilogue(fusion_of(plain + "  %c = cast %y as bf16\n  %f = cast %c as f32\n  output %f\n")), "cast");
+  EXPECT_EQ(epilogue(fusion_of(plain + "  %c = cast %y as bf16\n  %z = mul %c, 2.0_bf16\n  output %z\n")), "scale");
+  EXPECT_EQ(epilogue(fusion_of(kWide + "  %same = cast %f as f32\n" + gelu_of("%same") +
+                               "  %d = cast %g as f32\n  %z = cast %d as bf16\n  output %z\n")),
+            "bias gelu");
+  // Two roundings count, with a cast between them as without.
+  EXPECT_FALSE(product_call(fusion_of(plain + "  %s = mul %y, 2.0_bf16\n  %c = cast %s as bf16\n"
+                                              "  %bb = broadcast %b mask [1, 0]\n  %z = add %c, %bb\n  output %z\n")));
+  // A copy of the product is no epilogue.
+  EXPECT_FALSE(product_call(fusion_of(plain + "  %c = cast %y as bf16\n  output %c\n")));
+}
+
 TEST(ProductCall, WhatIsNone) {
   const std::string y = "  %y = linear %x, %w bias %b\n", plain = "  %y = linear %x, %w\n";
   EXPECT_EQ(why(fusion_of(y + "  %z = relu %y\n  output %z\n  output %y\n")), "%y is stored too, for other readers");

@@ -44,6 +44,17 @@ TEST_P(PlanningCost, GrowsWithTheFusion) {
   EXPECT_LE(plan.work.steps, schedule_steps(plan) + 32 * segments);
 }
 
+// A cut that is refused is tried again with less, and what its stretches cost is known from the tries before. So each
+// stretch is worked out once, and there are no more of them than ends and beginnings.
+TEST_P(PlanningCost, OfCutsThatAreTriedAgain) {
+  const Graph g = fusion_of(GetParam(), 90);
+  const AutomaticPlan plan = planned(g);
+  const auto ops = static_cast<int64_t>(g[Graph::body()].ops.size());
+  EXPECT_GE(plan.work.tried_cuts, 1);
+  EXPECT_LE(plan.work.stretches, plan.decisions.size() == 1 ? 1 : 1 + ops * (ops + 1) / 2);
+  EXPECT_LE(plan.work.extractions, plan.work.stretches + static_cast<int64_t>(plan.decisions.size()));
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, PlanningCost, ::testing::Values(kGates, kNorms, kSums, kMoves, kWide));
 
 }  // namespace

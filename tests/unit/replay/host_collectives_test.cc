@@ -107,6 +107,21 @@ void check_reduction(ReduceOp op, const Threads& threads, bool all, const Launch
   }
 }
 
+// The same without memory: the threads of a group are lanes of one warp.
+HostResult reduce_by_lanes(HostKernel& k, ReduceOp op, const Threads& threads, bool all, const LaunchDims& dims) {
+  std::vector<int32_t> values;
+  for (const Point& p : points_of(dims)) values.push_back(static_cast<int32_t>(p.value));
+  const ValueId x = k.input<int32_t>("x", values), y = k.output<int32_t>("y", static_cast<int64_t>(values.size()));
+  const ValueId none = k.shared(Dtype::kInt32, 0), i = linear_thread(k);
+  const ValueId neutral = constant(k.g, Dtype::kInt32, from_int64(Dtype::kInt32, neutral_of(op)));
+  const ValueId takes_part =
+      k.op(OpKind::kNe, {k.op(OpKind::kMod, {i, k.index(4)}, Dtype::kIndex), k.index(1)}, Dtype::kBool);
+  k.store(y, i,
+          k.op(OpKind::kBlockReduce, {k.load(x, i), neutral, none, takes_part, ValueId()}, Dtype::kInt32,
+               reduce_attrs(op, threads, all)));
+  return k.run(dims);
+}
+
 // The same across blocks, for arrays of three elements. With `all`, every thread gets the results; else those of one
 // block in each group do.
 void check_grid_reduction(ReduceOp op, const Threads& threads, bool all, const LaunchDims& dims) {
@@ -155,6 +170,34 @@ void check_grid_reduction(ReduceOp op, const Threads& threads, bool all, const L
             << "thread " << t << ", element " << e;
   }
   EXPECT_EQ(last_blocks, all ? blocks : groups);
+}
+TEST(HostCollectives, LanesOfAWarpNeedNoMemory) {
+  for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMin, ReduceOp::kMax})
+    for (const int64_t lanes : {1, 2, 4, 8, 16, 32})
+      for (const Threads& threads :
+           {Threads{ParallelType::kBlockX}, Threads{ParallelType::kBlockX, ParallelType::kBlockY}}) {
+        const LaunchDims dims = {.grid = {2, 1, 1}, .block = {lanes, 1, 32}};
+        HostKernel k;
+        expect_clean(reduce_by_lanes(k, op, threads, true, dims));
+        const std::vector<Point> points = points_of(dims);
+        const std::vector<int32_t> got = k.values<int32_t>("y");
+        for (size_t a = 0; a < points.size(); ++a) ASSERT_EQ(got[a], reduced(op, threads, points, a)) << "thread " << a;
+      }
+}
+// The last warp is not full, a row is longer than a warp, lanes are no power of two, or rows are combined too.
+TEST(HostCollectives, OtherThreadsNeedMemory) {
+  const Threads x = {ParallelType::kBlockX}, both = {ParallelType::kBlockX, ParallelType::kBlockY};
+  const auto check = [](const Threads& threads, std::array<int64_t, 3> block) {
+    HostKernel k;
+    const HostResult r = reduce_by_lanes(k, ReduceOp::kSum, threads, true, {.grid = {1, 1, 1}, .block = block});
+    ASSERT_TRUE(r.finding) << block[0] << " " << block[1];
+    EXPECT_EQ(r.finding->code, ErrorCode::kOutOfBounds);
+  };
+  check(x, {8, 3, 1});
+  check(x, {64, 1, 1});
+  check(x, {12, 8, 1});
+  check(both, {8, 4, 1});
+  check({ParallelType::kBlockY}, {32, 2, 1});
 }
 TEST(HostCollectives, BlockReduce) {
   const LaunchDims dims = {.grid = {2, 1, 1}, .block = {5, 3, 2}, .shared_bytes = 1024};

@@ -1,0 +1,141 @@
+#include "passes/automatic/stretches.h"
+
+#include <algorithm>
+
+#include "ir/infer/is_library.h"
+#include "ir/infer/product_call.h"
+#include "ir/table/families.h"
+
+namespace fusebox {
+
+Stretches::Stretches(const Graph& g, const Defects& defects)
+    : g_(g), defects_(defects), readers_(uses(g)), positions_(g.ops.size(), kNowhere), is_output_(g.values.size()) {
+  for (OpId op : g[Graph::body()].ops)
+    if (g[op].kind != OpKind::kInput && !g[op].results.empty() && g.is_tensor(g[op].results[0])) {
+      positions_[op.index] = order_.size();
+      order_.push_back(op);
+      is_cheap_.push_back(is_cheap(op));
+    }
+  for (const OutputRef& out : outputs(g)) is_output_[out.value.index] = true;
+}
+
+// Whether the op is computed again wherever it is read: its operand has no more bytes than its result.
+bool Stretches::is_cheap(OpId op) const {
+  const Op& o = g_[op];
+  switch (o.kind) {
+    case OpKind::kFull:
+    case OpKind::kIota:
+    case OpKind::kBroadcast:
+    case OpKind::kBroadcastInDim:
+    case OpKind::kExpand:
+    case OpKind::kSqueeze:
+      return true;
+    case OpKind::kCast:
+      return bits(g_[o.operands[0]].dtype) < bits(g_[o.results[0]].dtype);
+    default:  // any other: storing its result is right, and never costs more than it saves by much
+      return o.operands.size() == 1 && o.results.size() == 1 && o.kind != OpKind::kSegmentSet &&
+             demands(o.kind, kPointwise) && !is_library(g_, o) && defects_.has(Defect::kCutCostlyAgain);
+  }
+}
+
+// By op: whether it is one of these.
+std::vector<bool> Stretches::among(const std::vector<OpId>& ops) const {
+  std::vector<bool> result(g_.ops.size());
+  for (OpId op : ops) result[op.index] = true;
+  return result;
+}
+
+std::vector<bool> Stretches::needed_of(Stretch s) const {
+  std::vector<bool> needed(g_.values.size());
+  std::vector<bool> again(s.size());  // ops of the stretch that others compute again
+  for (size_t i = s.end; i-- > s.begin;)
+    for (ValueId v : g_[order_[i]].results) {
+      bool is_read = false;
+      // An op that ATen alone computes reads its operands from memory.
+      bool is_stored = is_output_[v.index];
+      for (OpId reader : readers_[v.index]) {
+        const size_t at = positions_[reader.index];
+        if (at == kNowhere) continue;
+        const bool is_outside = at < s.begin || at >= s.end;
+        is_read = is_read || is_outside || again[at - s.begin];
+        is_stored = is_stored || (is_outside && is_library(g_, g_[reader]));
+      }
+      again[i - s.begin] = again[i - s.begin] || (is_read && is_cheap_[i] && !is_output_[v.index]);
+      needed[v.index] = is_stored || (is_read && !is_cheap_[i]);
+    }
+  return needed;
+}
+
+std::vector<OpId> Stretches::ops_of(Stretch s, const std::vector<bool>& needed) const {
+  std::vector<bool> taken(s.end);  // by position
+  std::vector<size_t> open;
+  const auto take = [&](size_t at) {
+    if (taken[at]) return;
+    taken[at] = true;
+    open.push_back(at);
+  };
+  for (size_t i = s.begin; i < s.end; ++i)
+    if (std::ranges::any_of(g_[order_[i]].results, [&](ValueId v) { return needed[v.index]; })) take(i);
+  size_t first = s.begin, count = 0;
+  while (!open.empty()) {
+    const OpId op = order_[open.back()];
+    first = std::min(first, open.back());
+    ++count;
+    open.pop_back();
+    for (ValueId v : g_[op].operands) {
+      if (!v || !g_[v].def || !g_.is_tensor(v)) continue;
+      const size_t at = positions_[g_[v].def.index];
+      if (at == kNowhere) continue;
+      const bool may_repeat = !is_output_[v.index] || defects_.has(Defect::kCutOutputAgain);
+      if (at >= s.begin || (is_cheap_[at] && may_repeat && !is_library(g_, g_[op]))) take(at);
+    }
+  }
+  std::vector<OpId> ops;
+  ops.reserve(count);
+  for (size_t at = first; at < s.end; ++at)
+    if (taken[at]) ops.push_back(order_[at]);
+  return ops;
+}
+
+std::vector<ValueId> Stretches::inputs_of(const std::vector<OpId>& ops) const {
+  const std::vector<bool> inside = among(ops);
+  std::vector<ValueId> read;
+  for (OpId op : ops)
+    for (ValueId v : g_[op].operands)
+      if (v && g_.is_tensor(v) && !(g_[v].def && inside[g_[v].def.index])) read.push_back(v);
+  std::ranges::sort(read);
+  const auto repeated = std::ranges::unique(read);
+  read.erase(repeated.begin(), repeated.end());
+  return read;
+}
+
+bool Stretches::is_apart(const std::vector<OpId>& ops, const std::vector<bool>& needed) const {
+  const std::vector<bool> inside = among(ops);
+  for (OpId op : ops) {
+    const Op& o = g_[op];
+    if (o.kind == OpKind::kSegmentSet && !defects_.has(Defect::kCutAcrossSegmentSet))
+      for (OpId reader : readers_[o.results[0].index])
+        if (inside[reader.index]) return true;
+    if (is_library(g_, o) && ops.size() > 1 && !match_product_call(g_, ops, needed, defects_).call) return true;
+    if (demands(o.kind, kIndexed) && ops.size() > 1) {
+      const OpId made = g_[o.operands[0]].def;
+      if (made && inside[made.index]) return true;
+    }
+  }
+  return false;
+}
+
+int Stretches::depth_of(const std::vector<OpId>& ops) const {
+  std::vector<int> depths(g_.ops.size());
+  int most = 0;
+  for (OpId op : ops) {
+    int depth = 0;
+    for (ValueId v : g_[op].operands)
+      if (v && g_[v].def) depth = std::max(depth, depths[g_[v].def.index]);
+    depths[op.index] = demands(g_[op].kind, kReduction) ? depth + 1 : depth;
+    most = std::max(most, depths[op.index]);
+  }
+  return most;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,66 @@
+// Stretches of a fusion: runs of its tensor ops in canonical order. They are what `cut` chooses among. The functions here
+// say which ops a stretch computes, what it reads and stores, and whether one kernel may have all of that.
+//
+// A stretch leaves out ops that only other stretches need, and takes in cheap ops before it: an up-cast, a broadcast or a
+// constant tensor is computed again where it is read.
+//
+//   const Stretches all(fusion, defects);
+//   const std::vector<bool> needed = all.needed_of({0, all.size()});
+//   const std::vector<OpId> ops = all.ops_of({0, all.size()}, needed);   // every op that an output needs
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/table/defect.h"
+
+namespace fusebox {
+
+struct Stretch {
+  size_t begin = 0, end = 0;  // positions in the order of the ops
+  auto operator<=>(const Stretch&) const = default;
+  size_t size() const { return end - begin; }
+};
+
+class Stretches {
+ public:
+  // The fusion must outlive this.
+  Stretches(const Graph& g, const Defects& defects);
+
+  // How many ops make tensors.
+  size_t size() const { return order_.size(); }
+  OpId op(size_t position) const { return order_[position]; }
+  const std::vector<std::vector<OpId>>& readers() const { return readers_; }  // by value
+  const std::vector<bool>& is_output() const { return is_output_; }           // by value
+
+  // Values that other stretches read, if each of them computes cheap ops again: then they read what these ops read.
+  std::vector<bool> needed_of(Stretch s) const;
+  // The ops of a stretch that the needed values need, and the cheap ops before it that these read.
+  std::vector<OpId> ops_of(Stretch s, const std::vector<bool>& needed) const;
+  // The tensors that ops read and do not make, in id order.
+  std::vector<ValueId> inputs_of(const std::vector<OpId>& ops) const;
+
+  // Whether no single kernel has these ops together, whatever its schedule.
+  bool is_apart(const std::vector<OpId>& ops, const std::vector<bool>& needed) const;
+  // The number of reductions that stand one behind the other.
+  int depth_of(const std::vector<OpId>& ops) const;
+
+ private:
+  static constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
+
+  bool is_cheap(OpId op) const;
+  std::vector<bool> among(const std::vector<OpId>& ops) const;
+
+  const Graph& g_;
+  const Defects defects_;
+  std::vector<std::vector<OpId>> readers_;
+  std::vector<OpId> order_;        // the ops that make tensors
+  std::vector<size_t> positions_;  // by op: its position in the order
+  std::vector<bool> is_cheap_;     // by position
+  std::vector<bool> is_output_;
+};
+
+}  // namespace fusebox

@@ -1,0 +1,41 @@
+#include "passes/plan/warp_rows.h"
+
+#include <algorithm>
+
+#include "passes/plan/statement_view.h"
+
+namespace fusebox {
+namespace {
+
+constexpr int64_t kWarp = 32;
+
+// Whether the launch has one thread along the dimension, or none.
+bool is_one_thread(const KernelPlan& plan, ParallelType p) {
+  OpenExtents open(plan);
+  for (const Nest& nest : plan.nest_plan.nests) {
+    const auto& loop = plan.loops_of(nest.op);
+    for (size_t i = 0; i < loop.size(); ++i) {
+      if (plan.parallel_of(nest.path[i]) != p) continue;
+      const Form extent = open.of((*plan.graph)[nest.op].results[0]).extent(loop[i]);
+      if (!open.algebra.prove_less(extent, open.algebra.constant(2))) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+int64_t lanes_of(const KernelPlan& plan, const Exchange& exchange) {
+  if (exchange.is_grid || std::ranges::count(exchange.threads, ParallelType::kBlockX) == 0) return 0;
+  const auto lanes = plan.largest_launch.at(ParallelType::kBlockX);
+  if (!lanes || *lanes < 2 || *lanes >= kWarp || (*lanes & (*lanes - 1)) != 0) return 0;
+  int64_t threads = *lanes;  // of a block, modulo a warp. An extent that is not known only multiplies them
+  for (ParallelType p : {ParallelType::kBlockY, ParallelType::kBlockZ})
+    if (plan.used_threads.contains(p))
+      if (const auto extent = plan.largest_launch.at(p)) threads = threads * (*extent % kWarp) % kWarp;
+  if (threads != 0) return 0;
+  const auto is_along_lanes = [&](ParallelType p) { return p == ParallelType::kBlockX || is_one_thread(plan, p); };
+  return std::ranges::all_of(exchange.threads, is_along_lanes) ? *lanes : 0;
+}
+
+}  // namespace fusebox
