@@ -47,6 +47,9 @@ class Culprit {
       case ErrorCode::kIllegalVectorize:
         if (take_out_all(is_vectorized)) return;
         break;
+      case ErrorCode::kIllegalCluster:
+        if (take_out_all([](const Step& s) { return s.kind == StepKind::kCluster; })) return;
+        break;
       case ErrorCode::kIllegalInline:
         if (take_out_last([](const Step& s) { return s.kind == StepKind::kResize; })) return;
         break;

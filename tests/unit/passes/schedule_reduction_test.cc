@@ -320,8 +320,8 @@ TEST(Kernels, AreAsFewAsThePlanAllows) {
 
 INSTANTIATE_TEST_SUITE_P(Schedules, HandWritten,
                          ::testing::Values("row_sum", "column_sum", "total_sum", "softmax", "softmax_odd",
-                                           "softmax_long", "layer_norm", "layer_norm_odd", "layer_norm_welford",
-                                           "rms_norm", "rms_norm_odd", "rms_norm_long", "welford_batch_norm"),
+                                           "softmax_cluster", "layer_norm", "layer_norm_odd", "layer_norm_welford",
+                                           "rms_norm", "rms_norm_odd", "rms_norm_cluster", "welford_batch_norm"),
                          [](const auto& param) { return std::string(param.param); });
 
 }  // namespace
