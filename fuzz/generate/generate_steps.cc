@@ -164,7 +164,7 @@ bool is_expected(ErrorCode code, const std::vector<Step>& steps, bool is_plain) 
   if (is_plain) return code == ErrorCode::kIllegalAliasOrder || code == ErrorCode::kIllegalOrder;
   if (code == ErrorCode::kStepReferent || code == ErrorCode::kStepNotApplicable)
     return std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
-  return code >= ErrorCode::kIllegalInline && code <= ErrorCode::kNotInKernel;
+  return code >= ErrorCode::kIllegalInline && code <= ErrorCode::kIllegalCluster;
 }
 
 }  // namespace
