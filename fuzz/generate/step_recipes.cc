@@ -3,6 +3,7 @@
 
 #include "fuzz/generate/step_maker.h"
 #include "ir/domain/domain.h"
+#include "ir/table/families.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -119,7 +120,11 @@ bool StepMaker::block_reductions() {
 bool StepMaker::clustered_rows() {
   std::vector<std::string> reductions;
   for (OpId id : g_[Graph::body()].ops)
-    if (demands(g_[id].kind, kReduction)) reductions.push_back(g_[g_[id].results[0]].name);
+    if (demands(g_[id].kind, kReduction)) {
+      reductions.push_back(g_[g_[id].results[0]].name);
+      // Sets of three values are rarer than sums.
+      if (is_moment(g_[id].kind)) reductions.insert(reductions.end(), 2, reductions.back());
+    }
   if (reductions.empty()) return false;
   const std::string name = random_.pick(reductions);
   reduce_innermost();
@@ -146,10 +151,10 @@ bool StepMaker::clustered_rows() {
   const ParallelType axis = random_.one_in(4) ? ParallelType::kGridY : ParallelType::kGridX;
   take(parallelized(name, part, axis));
   if (has_threads) take(parallelized(name, random_.one_in(4) ? outer : inner, ParallelType::kBlockX));
-  if (kept > 0 && !random_.one_in(4))
-    take(parallelized(name, first, random_.one_in(2) ? ParallelType::kBlockY : ParallelType::kGridZ));
-  else if (has_threads && random_.one_in(6))
+  if (has_threads && random_.one_in(5))
     take(parallelized(name, outer, ParallelType::kGridZ));
+  else if (kept > 0 && !random_.one_in(4))
+    take(parallelized(name, first, random_.one_in(2) ? ParallelType::kBlockY : ParallelType::kGridZ));
   cluster(blocks, axis);
   finish(name, false);
   return true;

@@ -16,7 +16,7 @@ struct ClusterKernel {
   int64_t parts_offset = 1024;
   bool over_threads = true;
 
-  ValueId array, parts, via;
+  ValueId array = {}, parts = {}, via = {};
 
   // Declares the cluster and its memory.
   void begin(HostKernel& k) {
