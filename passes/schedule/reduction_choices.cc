@@ -126,7 +126,9 @@ class Chooser {
       if (has_few && blocks < kLargest) continue;
       Chooser part = *this;
       part.sizes_.row = ceil_div(ceil_div(sizes_.row, access_.vector), blocks) * access_.vector;
-      const int64_t most = blocks < kLargest ? kThreadsOfCluster : view_.device.block_threads;
+      const int64_t all = view_.device.block_threads;
+      const BlockLimit most = {.threads = has_few ? all : kThreadsOfCluster,
+                               .last_threads = blocks < kLargest ? kThreadsOfCluster : all};
       if (auto h = part.in_part(blocks, most)) return h;
     }
     return std::nullopt;
@@ -206,14 +208,22 @@ class Chooser {
   }
 
  private:
+  // The most threads of a block, and of one whose threads keep as many elements as they can.
+  struct BlockLimit {
+    int64_t threads, last_threads;
+  };
+
   // The part of a row that a block of a cluster keeps. Nothing if blocks of so many threads do not hold it.
-  std::optional<Heuristics> in_part(int64_t blocks, int64_t most_threads) {
+  std::optional<Heuristics> in_part(int64_t blocks, const BlockLimit& limit) {
     const int64_t words = kept_words(), warp = view_.device.warp;
     for (int64_t elements : elements_of_thread()) {
       const int64_t most = std::max<int64_t>(elements / access_.vector, 1);
       int64_t chunks = std::min(most, power_of_two_from(accesses_of_warp()));
       const auto warps = warps_of_row(chunks, words);
-      if (!warps || *warps * warp > (elements < kManyElements ? kThreadsOfCluster : most_threads)) continue;
+      const int64_t most_threads = elements < kLeastElements  ? kThreadsOfCluster
+                                   : elements < kManyElements ? limit.threads
+                                                              : limit.last_threads;
+      if (!warps || *warps * warp > most_threads) continue;
       const int64_t longest = blocks * warp * *warps * chunks * access_.vector;
       if (view_.defects.has(Defect::kChunksFew)) chunks = std::max<int64_t>(chunks / 2, 1);
       return plan("registers", {.lanes = warp,

@@ -142,8 +142,9 @@ constexpr const char* kRmsNorm = R"(fusion @f {
   %r = rsqrt %shifted
   %rb = broadcast %r mask [0, 1]
   %y = mul %x, %rb
+  %z = neg %r
   output %y
-  output %r
+  output %z
 })";
 constexpr const char* kLayerNorm = R"(fusion @f {
   %m, %n = size
@@ -231,11 +232,11 @@ TEST_P(ClusterSchedules, GiveTheBitsOfTheHostExecutor) {
   if (!gpu) GTEST_SKIP() << "no GPU";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ClusterSchedules, ::testing::Values(kSoftmax, kRmsNorm, kLayerNorm),
-                         [](const auto& param) {
-                           static constexpr const char* kNames[] = {"softmax", "rms_norm", "layer_norm"};
-                           return std::string(kNames[param.index]);
-                         });
+std::string name_of(const ::testing::TestParamInfo<const char*>& param) {
+  static constexpr const char* kNames[] = {"softmax", "rms_norm", "layer_norm"};
+  return kNames[param.index];
+}
+INSTANTIATE_TEST_SUITE_P(All, ClusterSchedules, ::testing::Values(kSoftmax, kRmsNorm, kLayerNorm), name_of);
 
 }  // namespace
 }  // namespace fusebox

@@ -122,7 +122,8 @@ def test_the_blocks_of_a_cluster_share_rows():
         fd.sched.inline_most()
         assert code_of(lambda: fd.sched.cluster(16)) == "E0302"
         fd.sched.cluster(4)
-    assert "__cluster_dims__(4, 1, 1)" in fd.cuda_source([x])
+    (text,) = fd.cuda_source([x]).values()
+    assert "__cluster_dims__(4, 1, 1)" in text
     (out,) = fd.execute([x])
     torch.testing.assert_close(out, x - x.sum(1, keepdim=True))
 

@@ -6,6 +6,7 @@
 #include "ir/table/error.h"
 #include "replay/device/compile_together.h"
 #include "replay/device/cuda_loader.h"
+#include "replay/device/kernel_images.h"
 #include "tests/support/kernel_cases.h"
 
 namespace fusebox {
