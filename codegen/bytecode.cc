@@ -133,6 +133,18 @@ void BytecodeCompiler::op(OpId id) {
     case OpKind::kLaunchBound:
       out_.most_threads = op.attrs.integer(AttrKey::kMostThreads);
       return;
+    case OpKind::kCluster:
+      out_.cluster_blocks = op.attrs.integer(AttrKey::kClusterBlocks);
+      out_.cluster_axis = op.attrs.enumerator<ParallelType>(AttrKey::kParallel);
+      return;
+    case OpKind::kClusterArrive:
+      emit({.opcode = Opcode::kClusterArrive});
+      return;
+    case OpKind::kClusterWait:
+      emit({.opcode = Opcode::kClusterWait});
+      return;
+    case OpKind::kClusterReduce:
+      return cluster_reduce(op);
     case OpKind::kGridReduce:
       return grid_reduce(op);
     case OpKind::kWelfordCombine:

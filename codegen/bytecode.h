@@ -52,6 +52,9 @@ enum class Opcode : uint8_t {
   kGridReduce,   // dst: whether this block has the result; workspaces: arrays, global and shared workspaces; `buffer`:
                  // arrivals; immediate: slot
   kBlockBroadcast,
+  kClusterArrive,
+  kClusterWait,
+  kClusterReduce,  // workspaces: arrays, shared places for the parts of blocks, shared workspaces; immediate: blocks
   kWelford,  // lists: results (3), values (6); values in `dtype`, counts in `to`, as in the reductions of kWelford
   kWithin,   // args[0] in [0, args[1]), or below the extent of axis `immediate` of the buffer
   kEnd,
@@ -141,9 +144,11 @@ struct Bytecode {
   uint32_t mask_depth = 0;      // nesting of divergent control flow
   uint32_t shared_granule = 0;  // bytes of the smallest element kept in shared memory; 0: none
   bool has_grid_sync = false;
-  bool reads_apart = false;   // no launch stores to memory of a buffer that the kernel only reads; the run checks it
-  int64_t most_threads = 0;   // of a block; 0: no bound
-  bool has_arrivals = false;  // blocks exchange values without a barrier: they run on one worker
+  bool reads_apart = false;    // no launch stores to memory of a buffer that the kernel only reads; the run checks it
+  int64_t most_threads = 0;    // of a block; 0: no bound
+  int64_t cluster_blocks = 0;  // of a cluster; 0: blocks form none
+  ParallelType cluster_axis = ParallelType::kGridX;  // along which they are neighbours
+  bool has_arrivals = false;                         // blocks exchange values without a barrier: they run on one worker
 };
 
 // Throws kWrongLevel for a graph of another level, kUnsupportedOp and kUnsupportedDtype for an op or dtype that the

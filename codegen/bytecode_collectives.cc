@@ -60,10 +60,10 @@ uint32_t BytecodeCompiler::threads_of(const Op& op) const {
   uint32_t threads = 0;
   for (const int64_t t : op.attrs.ints(AttrKey::kThreads)) {
     const auto p = static_cast<ParallelType>(t);
-    if (!is_thread(p) || (is_grid(p) && op.kind != OpKind::kGridReduce))
+    if (!is_thread(p) || (is_grid(p) && op.kind != OpKind::kGridReduce && op.kind != OpKind::kClusterReduce))
       throw Error(ErrorCode::kBadAttribute,
-                  "a collective goes over thread coordinates; those of the grid only in grid_reduce",
-                  place(op.results[0]));
+                  "a collective goes over thread coordinates; those of the grid only in grid_reduce and cluster_reduce",
+                  op.results.empty() ? "" : place(op.results[0]));
     threads |= 1u << t;
   }
   return threads;
@@ -78,22 +78,38 @@ void BytecodeCompiler::grid_barrier(const Op& op) {
   emit(i);
 }
 
-void BytecodeCompiler::grid_reduce(const Op& op) {
-  Instruction i{.opcode = Opcode::kGridReduce};
+Instruction BytecodeCompiler::of_blocks(const Op& op, Opcode opcode) {
+  Instruction i{.opcode = opcode};
+  const std::string at = op.results.empty() ? "" : place(op.results[0]);
   const auto ranges = slot_ranges(*row_of(op.kind).format, op.operands.size());
   if (!ranges)
-    throw Error(ErrorCode::kOperandCount, "a grid reduction has as many workspaces as arrays", place(op.results[0]));
+    throw Error(ErrorCode::kOperandCount, std::string(row_of(op.kind).text) + " has as many workspaces as arrays", at);
   const uint32_t count = (*ranges)[0].count;
   i.reduce = op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp);
   if (count != (i.reduce == ReduceOp::kWelford ? 3u : 1u))
-    throw Error(ErrorCode::kOperandCount, "welford combines three arrays, other reductions one", place(op.results[0]));
-  // The lists follow one another: arrays, global workspaces, shared workspaces.
+    throw Error(ErrorCode::kOperandCount, "welford combines three arrays, other reductions one", at);
   i.workspaces = list(size_t{3} * count, [&](size_t k) {
     const uint32_t b = buffer_of(op.operands[k]);
     out_.buffers[b].is_stored = true;
     out_.buffers[b].is_read |= k < count;
     return b;
   });
+  i.threads = threads_of(op);
+  i.dtype = g_[op.operands[0]].dtype;
+  if (count == 3) i.to = count_dtype(compute_dtype(i.dtype), g_[op.operands[2]].dtype);
+  return i;
+}
+
+void BytecodeCompiler::cluster_reduce(const Op& op) {
+  Instruction i = of_blocks(op, Opcode::kClusterReduce);
+  i.immediate = op.attrs.integer(AttrKey::kClusterBlocks);
+  emit(i);
+}
+
+void BytecodeCompiler::grid_reduce(const Op& op) {
+  // The lists are arrays, global workspaces, shared workspaces.
+  Instruction i = of_blocks(op, Opcode::kGridReduce);
+  const auto ranges = slot_ranges(*row_of(op.kind).format, op.operands.size());
   i.buffer = buffer_of(op.operands[(*ranges)[3].begin]);
   out_.buffers[i.buffer].is_read = out_.buffers[i.buffer].is_stored = true;
   i.immediate = op.attrs.integer(AttrKey::kSlot, 0);
@@ -105,9 +121,6 @@ void BytecodeCompiler::grid_reduce(const Op& op) {
   if (i.all != (i.from != kNoBuffer))
     throw Error(ErrorCode::kOperandCount, "a grid reduction has counters of barriers exactly if all blocks wait",
                 place(op.results[0]));
-  i.threads = threads_of(op);
-  i.dtype = g_[op.operands[0]].dtype;
-  if (count == 3) i.to = count_dtype(compute_dtype(i.dtype), g_[op.operands[2]].dtype);
   out_.has_grid_sync |= i.all;
   out_.has_arrivals = true;
   i.dst = registers_[op.results[0].index] = new_register(Dtype::kBool, true);

@@ -57,6 +57,20 @@ std::string CudaEmitter::launch_bounds() const {
   return "__launch_bounds__(" + std::to_string(threads) + (blocks > 1 ? ", " + std::to_string(blocks) : "") + ") ";
 }
 
+// The clusters that the launch's blocks form.
+std::string CudaEmitter::cluster_dims() const {
+  for (const OpId id : g_[Graph::body()].ops) {
+    if (g_[id].kind != OpKind::kCluster) continue;
+    const auto axis = static_cast<size_t>(g_[id].attrs.enumerator<ParallelType>(AttrKey::kParallel)) -
+                      static_cast<size_t>(ParallelType::kGridX);
+    std::string dims;
+    for (size_t a = 0; a < 3; ++a)
+      dims += (a == 0 ? "" : ", ") + std::to_string(a == axis ? g_[id].attrs.integer(AttrKey::kClusterBlocks) : 1);
+    return "__cluster_dims__(" + dims + ") ";
+  }
+  return {};
+}
+
 void CudaEmitter::parameters() {
   std::string list;
   const std::vector<ValueId> all = inputs(g_);
@@ -78,7 +92,7 @@ void CudaEmitter::parameters() {
     comment_ += "\n";
   }
   signature_ = "extern \"C\" __global__ void ";
-  signature_ += launch_bounds();
+  signature_ += cluster_dims() + launch_bounds();
   signature_ += options_.entry + "(" + list + ")";
 }
 
@@ -230,8 +244,14 @@ void CudaEmitter::op(const Op& op) {
       return line(define(op.results[0]) + "exact::philox(" + as(op.operands[0], Dtype::kUint64, true) + ", " +
                   as(op.operands[1], Dtype::kUint64, true) + ", " + index(op.operands[2]) + ", " +
                   std::to_string(op.attrs.integer(AttrKey::kSlot)) + "u);");
-    case OpKind::kLaunchBound:
-      return;  // stands in the signature
+    case FUSEBOX_LAUNCH_FACT_OPS:
+      return;  // stand in the signature
+    case OpKind::kClusterArrive:
+    case OpKind::kClusterWait:
+      headers_.need(CudaHeader::kCluster);
+      return line(op.kind == OpKind::kClusterArrive ? "cluster_arrive();" : "cluster_wait();");
+    case OpKind::kClusterReduce:
+      return cluster_reduce(op);
     case OpKind::kBarrier:
       return line("__syncthreads();");
     case OpKind::kGridBarrier:

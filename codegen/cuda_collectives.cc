@@ -8,13 +8,17 @@ namespace {
 
 constexpr std::string_view kReduceOps[] = {"Sum", "Prod", "Min", "Max", "Merge"};
 
+std::string reduce_text(const Op& op) {
+  return std::string(kReduceOps[static_cast<size_t>(op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp))]);
+}
+
 }  // namespace
 
 std::string CudaEmitter::threads_of(const Op& op, const std::string& place) const {
   std::string threads;
   for (const int64_t wire : op.attrs.ints(AttrKey::kThreads)) {
     const auto on = static_cast<ParallelType>(wire);
-    if (!(is_block(on) || (is_grid(on) && op.kind == OpKind::kGridReduce)))
+    if (!(is_block(on) || (is_grid(on) && (op.kind == OpKind::kGridReduce || op.kind == OpKind::kClusterReduce))))
       throw Error(
           ErrorCode::kBadAttribute,
           "the op " + std::string(row_of(op.kind).text) + " cannot exchange values along " + std::string(text(on)),
@@ -26,35 +30,52 @@ std::string CudaEmitter::threads_of(const Op& op, const std::string& place) cons
   return threads.empty() ? "0" : threads;
 }
 
-void CudaEmitter::grid_reduce(const Op& op) {
-  headers_.need(CudaHeader::kReduce);
-  const Operands operands(op);
-  const auto arrays = operands.of("value");
-  const std::string place = "%" + g_[op.results.at(0)].name;
-  const ReduceOp reduce = op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp);
-  if (arrays.size() != (reduce == ReduceOp::kWelford ? 3 : 1))
-    throw Error(ErrorCode::kOperandCount, "a grid reduction combines one array, or the three of welford", place);
+int64_t CudaEmitter::array_elements(const Op& op, std::span<const ValueId> arrays) const {
+  const std::string place = op.results.empty() ? "" : "%" + g_[op.results[0]].name;
+  const std::string what = "the op " + std::string(row_of(op.kind).text);
+  const bool is_welford = op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp) == ReduceOp::kWelford;
+  if (arrays.size() != (is_welford ? 3 : 1))
+    throw Error(ErrorCode::kOperandCount, what + " combines one array, or the three of welford", place);
   const OpId def = g_[arrays[0]].def;
   const auto elements =
       def && g_[def].kind == OpKind::kAllocate ? constant_integer(g_, g_[def].operands[0]) : std::nullopt;
-  if (!elements) throw Error(ErrorCode::kIllegalAllocation, "a grid reduction needs arrays of a constant size", place);
-  const auto places = [&](std::string_view keyword) {
-    const auto list = operands.of(keyword);
-    std::string text = reduce == ReduceOp::kWelford
-                           ? "WelfordPlaces" + welford_type(g_[list[0]].dtype, g_[list[2]].dtype)
-                           : "Places<" + std::string(cuda_type(g_[list[0]].dtype)) + ">";
-    for (size_t i = 0; i < list.size(); ++i) text += (i == 0 ? "{" : ", ") + buffer(list[i]);
-    return text + "}";
-  };
+  if (!elements) throw Error(ErrorCode::kIllegalAllocation, what + " needs arrays of a constant size", place);
+  return *elements;
+}
+
+std::string CudaEmitter::places_of(const Op& op, std::span<const ValueId> list) {
+  std::string text = op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp) == ReduceOp::kWelford
+                         ? "WelfordPlaces" + welford_type(g_[list[0]].dtype, g_[list[2]].dtype)
+                         : "Places<" + std::string(cuda_type(g_[list[0]].dtype)) + ">";
+  for (size_t i = 0; i < list.size(); ++i) text += (i == 0 ? "{" : ", ") + buffer(list[i]);
+  return text + "}";
+}
+
+void CudaEmitter::grid_reduce(const Op& op) {
+  headers_.need(CudaHeader::kReduce);
+  const Operands operands(op);
+  const std::string place = "%" + g_[op.results.at(0)].name;
+  const int64_t elements = array_elements(op, operands.of("value"));
   const bool is_all = op.attrs.flag(AttrKey::kAll);
   const std::string slot = std::to_string(op.attrs.integer(AttrKey::kSlot));
   const ValueId counters = operands.one("sync");
   if (is_all && !counters)
     throw Error(ErrorCode::kOperandCount, "a grid reduction for all blocks needs a buffer of counters", place);
-  line(define(op.results[0]) + "grid_reduce<" + std::string(kReduceOps[static_cast<size_t>(reduce)]) + ", " +
-       threads_of(op, place) + ", " + (is_all ? "kAllBlocks" : "kLastBlock") + ", " + std::to_string(*elements) + ">(" +
-       places("value") + ", " + places("in") + ", " + places("via") + ", " + buffer(operands.one("arrive")) + ", " +
-       slot + ", " + (is_all ? "&" + buffer(counters) + "[" + slot + "]" : "nullptr") + ");");
+  line(define(op.results[0]) + "grid_reduce<" + reduce_text(op) + ", " + threads_of(op, place) + ", " +
+       (is_all ? "kAllBlocks" : "kLastBlock") + ", " + std::to_string(elements) + ">(" +
+       places_of(op, operands.of("value")) + ", " + places_of(op, operands.of("in")) + ", " +
+       places_of(op, operands.of("via")) + ", " + buffer(operands.one("arrive")) + ", " + slot + ", " +
+       (is_all ? "&" + buffer(counters) + "[" + slot + "]" : "nullptr") + ");");
+}
+
+void CudaEmitter::cluster_reduce(const Op& op) {
+  headers_.need(CudaHeader::kCluster);
+  const Operands operands(op);
+  const int64_t elements = array_elements(op, operands.of("value"));
+  line("cluster_reduce<" + reduce_text(op) + ", " + threads_of(op, "") + ", " +
+       std::to_string(op.attrs.integer(AttrKey::kClusterBlocks)) + ", " + std::to_string(elements) + ">(" +
+       places_of(op, operands.of("value")) + ", " + places_of(op, operands.of("in")) + ", " +
+       places_of(op, operands.of("via")) + ");");
 }
 
 void CudaEmitter::collective(const Op& op) {

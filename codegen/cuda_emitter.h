@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 
 #include "codegen/cuda.h"
@@ -32,6 +33,7 @@ class CudaEmitter {
   void look_ahead();
   void parameters();
   std::string launch_bounds() const;
+  std::string cluster_dims() const;
   // -- ops
   void region(RegionId id);
   void op(const Op& op);
@@ -49,6 +51,10 @@ class CudaEmitter {
   // -- cuda_collectives.cc
   void collective(const Op& op);
   void grid_reduce(const Op& op);
+  void cluster_reduce(const Op& op);
+  // Lists of buffers that blocks combine: how many elements they have, and one list as an argument.
+  int64_t array_elements(const Op& op, std::span<const ValueId> arrays) const;
+  std::string places_of(const Op& op, std::span<const ValueId> list);
   // The coordinates along which a collective exchanges values, as a template argument.
   std::string threads_of(const Op& op, const std::string& place) const;
   void welford_combine(const Op& op);

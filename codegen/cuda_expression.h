@@ -43,7 +43,8 @@ enum class CudaHeader {
   kMemory,
   kSynchronize,
   kCombine,
-  kReduce
+  kReduce,
+  kCluster
 };
 inline constexpr std::string_view kCudaHeaderNames[] = {"types.cuh",
                                                         "elementary.cuh",
@@ -70,7 +71,8 @@ inline constexpr std::string_view kCudaHeaderNames[] = {"types.cuh",
                                                         "memory.cuh",
                                                         "synchronize.cuh",
                                                         "combine.cuh",
-                                                        "reduce.cuh"};
+                                                        "reduce.cuh",
+                                                        "cluster.cuh"};
 
 class CudaHeaders {
  public:

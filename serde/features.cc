@@ -63,6 +63,8 @@ bool is_of(Feature feature, const Graph& g, const Op& op) {
       return demands(op.kind, kLibrary);
     case Feature::kAtenResults:
       return op.kind == OpKind::kRunAten && !op.results.empty();
+    case Feature::kClusters:
+      return op.kind == OpKind::kCluster;
     case Feature::kComplexFunctions:
       return op.kind == OpKind::kScatterAdd || op.kind == OpKind::kScaledMm || is_of_complex(g, op);
   }
@@ -71,6 +73,7 @@ bool is_of(Feature feature, const Graph& g, const Op& op) {
 
 bool is_of(Feature feature, const Step& s) {
   if (feature == Feature::kFacts) return s.kind == StepKind::kAssume || s.kind == StepKind::kBoundLaunch;
+  if (feature == Feature::kClusters) return s.kind == StepKind::kCluster;
   return feature == Feature::kPrecision && s.kind == StepKind::kPrecision;
 }
 
@@ -128,6 +131,7 @@ bool uses(const Bundle& b, Feature feature) {
     case Feature::kAtenResults:
     case Feature::kLaunchRecords:
     case Feature::kComplexFunctions:
+    case Feature::kClusters:
       return std::ranges::any_of(b.steps, [&](const StepList& l) { return have(l.steps, feature); }) ||
              std::ranges::any_of(b.stages, [&](const StageRecord& s) { return uses(s.module, feature); }) ||
              std::ranges::any_of(b.records, [&](const CacheRecord& r) { return uses(r, feature); });

@@ -47,6 +47,9 @@ class Culprit {
       case ErrorCode::kIllegalVectorize:
         if (take_out_all(is_vectorized)) return;
         break;
+      case ErrorCode::kIllegalCluster:
+        if (take_out_all([](const Step& s) { return s.kind == StepKind::kCluster; })) return;
+        break;
       case ErrorCode::kIllegalInline:
         if (take_out_last([](const Step& s) { return s.kind == StepKind::kResize; })) return;
         break;
@@ -161,7 +164,7 @@ bool is_expected(ErrorCode code, const std::vector<Step>& steps, bool is_plain) 
   if (is_plain) return code == ErrorCode::kIllegalAliasOrder || code == ErrorCode::kIllegalOrder;
   if (code == ErrorCode::kStepReferent || code == ErrorCode::kStepNotApplicable)
     return std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
-  return code >= ErrorCode::kIllegalInline && code <= ErrorCode::kNotInKernel;
+  return code >= ErrorCode::kIllegalInline && code <= ErrorCode::kIllegalCluster;
 }
 
 }  // namespace

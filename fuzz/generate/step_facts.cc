@@ -75,4 +75,15 @@ void StepMaker::bound_launch() {
   take(std::move(step));
 }
 
+// A kernel has clusters of one kind.
+void StepMaker::cluster(int64_t blocks, ParallelType axis) {
+  if (std::ranges::any_of(steps, [](const Step& s) { return s.kind == StepKind::kCluster; })) return;
+  Step step{StepKind::kCluster, {}, {}, {}};
+  if (const auto made = tensors(false); !made.empty() && random_.one_in(2))
+    step.operands.push_back(StepOperand::of(random_.pick(made)));
+  step.operands.push_back(StepOperand::number(blocks));
+  step.attrs.set_enum(AttrKey::kParallel, axis);
+  take(std::move(step));
+}
+
 }  // namespace fusebox::fuzz

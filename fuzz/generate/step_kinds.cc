@@ -8,7 +8,7 @@ namespace fusebox::fuzz {
 
 void StepMaker::random_step() {
   const std::string name = any_tensor();
-  switch (random_.below(16)) {
+  switch (random_.below(17)) {
     case 0:
     case 1:
     case 2:
@@ -51,6 +51,8 @@ void StepMaker::random_step() {
       return facts();
     case 14:
       return bound_launch();
+    case 15:
+      return cluster(int64_t{2} << random_.below(3), random_.one_in(2) ? ParallelType::kGridX : ParallelType::kGridY);
     default:
       permute_allocation(name);
   }

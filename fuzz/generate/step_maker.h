@@ -77,6 +77,7 @@ class StepMaker {
   bool vector_rows();
   bool block_reductions();
   bool one_parallel_axis();
+  bool clustered_rows();
   std::string merge_loops(const std::string& name, size_t first, size_t last);
   void finish(const std::string& name, bool in_vectors);
 
@@ -91,9 +92,10 @@ class StepMaker {
   void cut_apart(std::vector<size_t>& cuts);
   void permute_crossings();
 
-  // step_facts.cc: facts about sizes that hold in the case, or now and then do not, and a bound on the launch.
+  // step_facts.cc: facts about sizes that hold in the case, or now and then do not, a bound on the launch, and clusters.
   void facts();
   void bound_launch();
+  void cluster(int64_t blocks, ParallelType axis);
 
   // step_kinds.cc: the steps of one kind.
   void relate();

@@ -3,6 +3,7 @@
 
 #include "fuzz/generate/step_maker.h"
 #include "ir/domain/domain.h"
+#include "ir/table/families.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -16,11 +17,13 @@ Step parallelized(const std::string& tensor, const std::string& domain, Parallel
 }  // namespace
 
 bool StepMaker::recipe() {
-  switch (random_.below(3)) {
+  switch (random_.below(4)) {
     case 0:
       return vector_rows();
     case 1:
       return block_reductions();
+    case 2:
+      return clustered_rows();
     default:
       return one_parallel_axis();
   }
@@ -125,6 +128,51 @@ bool StepMaker::block_reductions() {
   take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
   if (!rows.empty()) take(parallelized(name, rows, random_.one_in(6) ? ParallelType::kBlockY : ParallelType::kGridX));
   take(parallelized(name, reduced, random_.one_in(8) ? ParallelType::kGridY : ParallelType::kBlockX));
+  finish(name, false);
+  return true;
+}
+
+// Shares each row among the blocks of a cluster, and a block's part of it among threads. Now and then the cluster does not
+// fit its axis, or rows lie along several axes of the grid.
+bool StepMaker::clustered_rows() {
+  std::vector<std::string> reductions;
+  for (OpId id : g_[Graph::body()].ops)
+    if (demands(g_[id].kind, kReduction)) {
+      reductions.push_back(g_[g_[id].results[0]].name);
+      // Sets of three values are rarer than sums.
+      if (is_moment(g_[id].kind)) reductions.insert(reductions.end(), 2, reductions.back());
+    }
+  if (reductions.empty()) return false;
+  const std::string name = random_.pick(reductions);
+  reduce_innermost();
+  const auto loop = loop_of(tensor(name));
+  const auto is_kept = [&](DomainId d) { return g_[d].iter_type != IterType::kReduction; };
+  const auto kept = static_cast<size_t>(std::find_if_not(loop.begin(), loop.end(), is_kept) - loop.begin());
+  if (kept == loop.size()) return false;
+  const std::string first = g_[loop[0]].name;
+  std::string reduced = random_.one_in(3) ? g_[loop[kept]].name : merge_loops(name, kept, loop.size());
+  const int64_t blocks = int64_t{2} << random_.below(3);
+  const std::string part = fresh(), rest = fresh();
+  Step split{StepKind::kSplit,
+             {StepOperand::domain_of(name, reduced), StepOperand::number(random_.one_in(12) ? blocks + 1 : blocks)},
+             {part, rest},
+             {}};
+  split.attrs.set_flag(AttrKey::kOuter);
+  if (!take(std::move(split))) return false;
+  const std::string outer = fresh(), inner = fresh();
+  const auto d = find_domain(g_, g_[*find_value(g_, name)].tensor, rest);
+  const bool has_threads =
+      !random_.one_in(4) && d &&
+      take({StepKind::kSplit, {StepOperand::domain_of(name, rest), factor(*d)}, {outer, inner}, {}});
+  take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
+  const ParallelType axis = random_.one_in(4) ? ParallelType::kGridY : ParallelType::kGridX;
+  take(parallelized(name, part, axis));
+  if (has_threads) take(parallelized(name, random_.one_in(4) ? outer : inner, ParallelType::kBlockX));
+  if (has_threads && random_.one_in(5))
+    take(parallelized(name, outer, ParallelType::kGridZ));
+  else if (kept > 0 && !random_.one_in(4))
+    take(parallelized(name, first, random_.one_in(2) ? ParallelType::kBlockY : ParallelType::kGridZ));
+  cluster(blocks, axis);
   finish(name, false);
   return true;
 }

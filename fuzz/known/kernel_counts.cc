@@ -1,5 +1,7 @@
 #include "fuzz/known/kernel_counts.h"
 
+#include "ir/table/families.h"
+
 namespace fusebox::fuzz {
 
 KernelCounts counts_of(const Graph& kernel) {
@@ -11,7 +13,7 @@ KernelCounts counts_of(const Graph& kernel) {
     counts.conditions += compares && kernel[op.operands[0]].dtype == Dtype::kIndex;
     counts.quotients += op.kind == OpKind::kFloorDiv || op.kind == OpKind::kFloorMod;
     counts.prepared += op.kind == OpKind::kPreparedDiv;
-    counts.barriers += op.kind == OpKind::kBarrier || op.kind == OpKind::kGridBarrier;
+    counts.barriers += op.kind == OpKind::kBarrier || op.kind == OpKind::kGridBarrier || is_of_cluster(op.kind);
     counts.loops += op.kind == OpKind::kFor;
   }
   return counts;

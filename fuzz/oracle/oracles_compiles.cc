@@ -57,7 +57,11 @@ void compiles(OracleRun& run) {
   CudaBackend* compiler = find_cuda_compiler();
   if (!compiler) return;
   RandomSource random = run.random(89);
-  const bool is_usual = random.one_in(2);
+  // Clusters came with sm_90.
+  const bool has_clusters = std::ranges::any_of(kernels, [](const Graph* kernel) {
+    return std::ranges::any_of(kernel->ops, [](const Op& op) { return op.kind == OpKind::kCluster; });
+  });
+  const bool is_usual = random.one_in(2) || has_clusters;
   const std::string_view other = random.pick(kOthers);
   const bool is_alone = run.options().field_changes >= kFieldChangesAlone;
   if ((is_usual || is_alone) && !compile_for(run, *compiler, kernels, kUsual)) return;

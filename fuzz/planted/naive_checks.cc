@@ -46,8 +46,9 @@ void NaiveChecks::begin(const Bytecode& code, const LaunchDims& dims, std::span<
     granule_bytes_ = std::gcd(granule_bytes_, static_cast<int64_t>(reinterpret_cast<uintptr_t>(a.data) % 16));
     gave_up_ |= !a.places.empty();
   }
-  gave_up_ |= elements > kMostElements || blocks > kMostBlocks;
-  if (gave_up_) throw Error(ErrorCode::kStepLimit, "a launch that is too large for quadratic checks");
+  // Blocks of a cluster wait for one another, which these checks know only of whole grids.
+  gave_up_ |= elements > kMostElements || blocks > kMostBlocks || code.cluster_blocks > 0;
+  if (gave_up_) throw Error(ErrorCode::kStepLimit, "a launch that is too large for quadratic checks, or has clusters");
   blocks_.assign(static_cast<size_t>(blocks), {});
   // An element is written from the start if one of the arguments that contain it says so.
   const auto set = [&](const HostArgument& a, bool is_written) {

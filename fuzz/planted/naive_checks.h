@@ -32,7 +32,7 @@ class NaiveChecks : public LaunchObserver {
     bool operator==(const Violation&) const = default;
   };
   const std::vector<Violation>& found() const { return found_; }
-  // True if a launch is too large to judge.
+  // True if a launch is too large to judge, or has clusters of blocks.
   bool gave_up() const { return gave_up_; }
   // The place of an element that a launch without a violation wrongly marks as written or unwritten.
   const std::string& wrong_mark() const { return wrong_mark_; }

@@ -1,4 +1,7 @@
 // Rules of kernel and host ops. Their results are scalars, buffers and handles.
+#include <initializer_list>
+#include <span>
+
 #include "ir/infer/infer_rules.h"
 #include "ir/table/families.h"
 #include "ir/table/type_rule.h"
@@ -97,21 +100,27 @@ void check_collective(const OpView& c) {
 // The slots of a grid reduction's format.
 enum GridReduceSlot : size_t { kGridArrays, kGridWorkspaces, kGridShared, kGridArrivals, kGridSync };
 
-void check_grid_reduce(const OpView& c) {
+// The arrays that blocks combine, and their workspaces.
+void check_arrays(const OpView& c, std::span<const ValueId> arrays,
+                  std::initializer_list<std::span<const ValueId>> workspaces) {
   const Graph& g = c.g;
-  const auto arrays = c.slot(kGridArrays), in = c.slot(kGridWorkspaces), via = c.slot(kGridShared);
-  if (arrays.empty()) fail(g, ErrorCode::kOperandCount, "grid_reduce needs an array", {});
+  if (arrays.empty()) fail(g, ErrorCode::kOperandCount, op_text(c.kind) + " needs an array", {});
   const bool is_welford = c.attrs.enumerator(AttrKey::kReduceOp, ReduceOp::kSum) == ReduceOp::kWelford;
   if (arrays.size() != (is_welford ? 3 : 1))
-    fail(g, ErrorCode::kOperandCount, "grid_reduce combines one array, or the three of welford", arrays[0]);
+    fail(g, ErrorCode::kOperandCount, op_text(c.kind) + " combines one array, or the three of welford", arrays[0]);
   const auto elements = constant_integer(g, elements_of(g, arrays[0]));
   for (size_t i = 0; i < arrays.size(); ++i) {
     if (g.tensor_of(arrays[i]).memory != MemoryType::kLocal || !elements ||
         constant_integer(g, elements_of(g, arrays[i])) != elements)
-      fail(g, ErrorCode::kBadAttribute, "grid_reduce combines local buffers of one constant size", arrays[i]);
-    need_same(c, in[i], g[arrays[i]].dtype);
-    need_same(c, via[i], g[arrays[i]].dtype);
+      fail(g, ErrorCode::kBadAttribute, op_text(c.kind) + " combines local buffers of one constant size", arrays[i]);
+    for (const auto& list : workspaces) need_same(c, list[i], g[arrays[i]].dtype);
   }
+}
+
+void check_grid_reduce(const OpView& c) {
+  const Graph& g = c.g;
+  const auto arrays = c.slot(kGridArrays), in = c.slot(kGridWorkspaces), via = c.slot(kGridShared);
+  check_arrays(c, arrays, {in, via});
   need_same(c, c.slot(kGridArrivals)[0], Dtype::kUint32);
   const ValueId sync = c.slot(kGridSync)[0];
   need_same(c, sync, Dtype::kUint32);
@@ -119,6 +128,30 @@ void check_grid_reduce(const OpView& c) {
     fail(g, ErrorCode::kOperandCount,
          "grid_reduce needs a buffer of counters in `sync` to wait for its result, if and only if it says `all`",
          arrays[0]);
+  check_threads(c, arrays[0]);
+}
+
+void check_cluster(const OpView& c) {
+  const int64_t blocks = c.attrs.integer(AttrKey::kClusterBlocks);
+  const auto axis = c.attrs.enumerator(AttrKey::kParallel, ParallelType::kSerial);
+  if (!is_thread(axis) || !is_grid(axis)) fail(c.g, ErrorCode::kBadAttribute, "cluster needs a grid axis in `on`", {});
+  if (blocks != 2 && blocks != 4 && blocks != 8)
+    fail(c.g, ErrorCode::kBadAttribute, "cluster needs `cluster_blocks` of 2, 4 or 8", {});
+}
+
+// The slots of a cluster's reduction.
+enum ClusterReduceSlot : size_t { kClusterArrays, kClusterParts, kClusterShared };
+
+void check_cluster_reduce(const OpView& c) {
+  constexpr int64_t kMostBlocks = 8;
+  const Graph& g = c.g;
+  const auto arrays = c.slot(kClusterArrays), in = c.slot(kClusterParts), via = c.slot(kClusterShared);
+  check_arrays(c, arrays, {in, via});
+  for (ValueId v : in)
+    if (g.tensor_of(v).memory != MemoryType::kShared)
+      fail(g, ErrorCode::kBadAttribute, "cluster_reduce keeps the parts of all blocks in shared memory", v);
+  if (const int64_t blocks = c.attrs.integer(AttrKey::kClusterBlocks); blocks < 1 || blocks > kMostBlocks)
+    fail(g, ErrorCode::kBadAttribute, "cluster_reduce needs `cluster_blocks` from 1 to 8", arrays[0]);
   check_threads(c, arrays[0]);
 }
 
@@ -144,6 +177,10 @@ void check_low_level(const OpView& c) {
         fail(g, ErrorCode::kBadAttribute, "launch_bound needs `least_blocks` from 1 to 32", {});
       return;
     }
+    case OpKind::kCluster:
+      return check_cluster(c);
+    case OpKind::kClusterReduce:
+      return check_cluster_reduce(c);
     case OpKind::kPreparedDiv:
       need_index(c, o(0));
       need_index(c, o(1));
@@ -237,6 +274,8 @@ void check_low_level(const OpView& c) {
     case FUSEBOX_STRUCTURE_OPS:
     case FUSEBOX_TENSOR_OPS:
     case OpKind::kBarrier:
+    case OpKind::kClusterArrive:
+    case OpKind::kClusterWait:
     case OpKind::kWelfordCombine:
     case OpKind::kRunAten:
     case OpKind::kAllocateTensor:

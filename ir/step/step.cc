@@ -41,6 +41,7 @@ bool is_schedule(StepKind kind) {
     case StepKind::kLoopBroadcast:
     case StepKind::kAssume:
     case StepKind::kBoundLaunch:
+    case StepKind::kCluster:
       return true;
   }
   return true;
@@ -119,6 +120,8 @@ void run(StepContext& c) {
       return step_assume(c);
     case StepKind::kBoundLaunch:
       return step_bound_launch(c);
+    case StepKind::kCluster:
+      return step_cluster(c);
   }
 }
 
@@ -156,6 +159,7 @@ bool may_empty_transforms(StepKind kind) {
     case StepKind::kPrecision:
     case StepKind::kAssume:
     case StepKind::kBoundLaunch:
+    case StepKind::kCluster:
       return false;
   }
   throw Error(ErrorCode::kInternal, "no step has this number");

@@ -12,6 +12,16 @@ enum FactSlot : size_t { kProduct, kMultipleOf, kAtMost, kBelow, kEqual, kFactSl
 
 bool is_size(const Graph& g, ValueId v) { return g[v].def && g[g[v].def].kind == OpKind::kSize; }
 
+// Facts stand before the outputs.
+void insert_fact(Graph& g, Op op) {
+  const auto& body = g.regions[0].ops;
+  const auto first = std::find_if(body.begin(), body.end(), [&](OpId id) { return g[id].kind == OpKind::kOutput; });
+  if (first == body.end())
+    append(g, Graph::body(), std::move(op));
+  else
+    insert_before(g, *first, std::move(op));
+}
+
 class Facts {
  public:
   explicit Facts(StepContext& c) : c_(c), ranges_(*slot_ranges(*row_of(c.step.kind).format, c.step.operands.size())) {}
@@ -127,13 +137,26 @@ void step_bound_launch(StepContext& c) {
   Op op{OpKind::kLaunchBound, {}, {}, {}, {}};
   op.attrs.set(AttrKey::kMostThreads, threads);
   op.attrs.set(AttrKey::kLeastBlocks, blocks);
-  const auto& body = c.target->regions[0].ops;
-  const auto first =
-      std::find_if(body.begin(), body.end(), [&](OpId id) { return (*c.target)[id].kind == OpKind::kOutput; });
-  if (first == body.end())
-    append(*c.target, Graph::body(), std::move(op));
-  else
-    insert_before(*c.target, *first, std::move(op));
+  insert_fact(*c.target, std::move(op));
+}
+
+void step_cluster(StepContext& c) {
+  const size_t tensors = c.step.operands.size() - 1;
+  for (size_t i = 0; i < tensors; ++i) c.scheduled_tensor(i);
+  const StepOperand& blocks = c.step.operands[tensors];
+  if (!blocks.is_integer() || (blocks.integer != 2 && blocks.integer != 4 && blocks.integer != 8))
+    c.refuse("a cluster has 2, 4 or 8 blocks: GPUs need not form larger ones", c.place(tensors));
+  const auto axis = c.step.attrs.enumerator(AttrKey::kParallel, ParallelType::kSerial);
+  if (!is_thread(axis) || !is_grid(axis))
+    c.refuse("a cluster has neighbours along a grid axis; add `on grid.x`, grid.y or grid.z");
+  for (OpId op : c.g[Graph::body()].ops)
+    if (c.g[op].kind == OpKind::kCluster) c.refuse("the kernel has clusters already; leave one of the steps out");
+  if (!c.target) return;
+  c.begin();
+  Op op{OpKind::kCluster, {}, {}, {}, {}};
+  op.attrs.set_enum(AttrKey::kParallel, axis);
+  op.attrs.set(AttrKey::kClusterBlocks, blocks.integer);
+  insert_fact(*c.target, std::move(op));
 }
 
 }  // namespace fusebox

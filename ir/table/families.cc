@@ -30,6 +30,24 @@ bool gives_truth(OpKind kind) {
   }
 }
 
+bool is_fact(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_FACT_OPS:
+      return true;
+    default:  // any other: computes, or stands in another list
+      return false;
+  }
+}
+
+bool is_of_cluster(OpKind kind) {
+  switch (kind) {
+    case FUSEBOX_CLUSTER_OPS:
+      return true;
+    default:  // any other: the blocks of a cluster do not wait there for one another
+      return false;
+  }
+}
+
 bool is_comparison(OpKind kind) {
   switch (kind) {
     case FUSEBOX_COMPARISON_OPS:

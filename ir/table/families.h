@@ -169,7 +169,11 @@
   OpKind::kFor: case OpKind::kIf: case OpKind::kStore: case OpKind::kCopy: case FUSEBOX_BARRIER_OPS: \
   case OpKind::kWithin
 #define FUSEBOX_COORDINATE_OPS OpKind::kThreadIndex: case OpKind::kThreadCount
-#define FUSEBOX_BARRIER_OPS OpKind::kBarrier: case OpKind::kGridBarrier
+#define FUSEBOX_BARRIER_OPS \
+  OpKind::kBarrier: case OpKind::kGridBarrier: case FUSEBOX_CLUSTER_OPS
+// By these, the blocks of a cluster wait for one another.
+#define FUSEBOX_CLUSTER_OPS \
+  OpKind::kClusterArrive: case OpKind::kClusterWait: case OpKind::kClusterReduce
 // Give a value that other threads computed.
 #define FUSEBOX_EXCHANGE_OPS OpKind::kBlockReduce: case OpKind::kGridReduce: case OpKind::kBlockBroadcast
 // `welford_combine` computes with scalars, but gives three results.
@@ -186,7 +190,8 @@
   case OpKind::kWait: case OpKind::kCheck
 
 // Facts of a schedule. They are statements of the whole program, and compute nothing.
-#define FUSEBOX_FACT_OPS OpKind::kAssume: case OpKind::kLaunchBound
+#define FUSEBOX_FACT_OPS OpKind::kAssume: case FUSEBOX_LAUNCH_FACT_OPS
+#define FUSEBOX_LAUNCH_FACT_OPS OpKind::kLaunchBound: case OpKind::kCluster
 
 // Statements without a result.
 #define FUSEBOX_EFFECT_OPS \
@@ -229,6 +234,12 @@ bool is_random(OpKind kind);
 
 // Whether the op is in FUSEBOX_TRUTH_OPS: it gives bool, whatever its operands are.
 bool gives_truth(OpKind kind);
+
+// Whether the op is in FUSEBOX_FACT_OPS.
+bool is_fact(OpKind kind);
+
+// Whether the op is in FUSEBOX_CLUSTER_OPS.
+bool is_of_cluster(OpKind kind);
 
 // Whether the op is in FUSEBOX_COMPARISON_OPS.
 bool is_comparison(OpKind kind);

@@ -68,8 +68,9 @@ class OpChecker {
     check_counts();
     if (op_.kind == OpKind::kInput || op_.kind == OpKind::kSize || op_.kind == OpKind::kOutput)
       return check_signature();
-    if (op_.kind == OpKind::kAssume || op_.kind == OpKind::kLaunchBound) return check_fact();
+    if (is_fact(op_.kind)) return check_fact();
     if (is_low(g_)) check_low_level(view_);
+    if (is_of_cluster(op_.kind)) check_in_cluster();
     check_types();
     if (is_low(g_)) return;
     check_constants(g_, op_.kind, op_.attrs, op_.operands);
@@ -87,7 +88,8 @@ class OpChecker {
     const FormatRow& format = *row_of(op_.kind).format;
     const size_t results = op_.results.size(), regions = op_.regions.size();
     bool right = format.results < 0 || results == static_cast<size_t>(format.results);
-    if (op_.kind == OpKind::kBarrier || op_.kind == OpKind::kLaunchBound) right = results == 0;
+    const bool has_none = op_.kind == OpKind::kBarrier || is_fact(op_.kind) || is_of_cluster(op_.kind);
+    if (has_none) right = results == 0;
     if (op_.kind == OpKind::kThreadIndex || op_.kind == OpKind::kThreadCount) right = results == 1;
     if (op_.kind == OpKind::kBlockReduce || op_.kind == OpKind::kBlockBroadcast)
       right = results == view_.slot(0).size();
@@ -114,8 +116,14 @@ class OpChecker {
       refuse(ErrorCode::kInvalidGraph, "stands outside the body");
     if (op_.kind == OpKind::kAssume) return;
     for (OpId other : body)
-      if (other != id_ && g_[other].kind == OpKind::kLaunchBound)
-        refuse(ErrorCode::kInvalidGraph, "stands twice; a kernel has one bound");
+      if (other != id_ && g_[other].kind == op_.kind)
+        refuse(ErrorCode::kInvalidGraph, "stands twice; a kernel has one of them");
+  }
+
+  void check_in_cluster() const {
+    const auto& body = g_[Graph::body()].ops;
+    if (std::ranges::none_of(body, [&](OpId id) { return g_[id].kind == OpKind::kCluster; }))
+      refuse(ErrorCode::kInvalidGraph, "stands in a kernel whose blocks form no clusters; add the op `cluster`");
   }
 
   void check_signature() const {

@@ -245,6 +245,12 @@ class LaunchBuilder {
       const ValueId threads = host_.mul(dims_[3], host_.mul(dims_[4], dims_[5]));
       total = host_.add(total, host_.mul(threads, host_.index(16 * lists)));
     }
+    if (const ClusterPlaces places = plan_.cluster_places(); places.lists > 0) {
+      ValueId count = host_.index(places.lists * places.elements * plan_.cluster->blocks * 16);
+      for (ParallelType p : places.groups)
+        count = host_.mul(count, dims_[static_cast<size_t>(p) - static_cast<size_t>(ParallelType::kGridX)]);
+      total = host_.add(total, count);
+    }
     if (host_.constant_of(total) != 0 && plan_.defects().has(Defect::kSharedBytesShort))
       total = host_.floor_div(total, host_.index(2), true);
     return total;

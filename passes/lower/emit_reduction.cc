@@ -282,20 +282,49 @@ std::vector<ValueId> KernelEmitter::emit_block_reduce(const Op& op, const std::v
   return kernel_.effect(OpKind::kBlockReduce, operands, dtypes, attrs);
 }
 
-void KernelEmitter::emit_exchange(OpId id) {
+void KernelEmitter::emit_all_totals(OpId id) {
   constexpr int64_t kMostUnrolled = 64;
+  const int64_t elements = plan_.accumulators.at(id).elements;
+  if (!plan_.cascades.contains(id) || elements <= 0) return;
+  const ValueId at = elements == 1 ? kernel_.index(0)
+                                   : kernel_.begin_for(kernel_.index(0), kernel_.index(elements), kernel_.index(1),
+                                                       elements <= kMostUnrolled);
+  const auto totals = emit_totals(id, at);
+  for (size_t i = 0; i < totals.size(); ++i) kernel_.store(accumulators_.at(id)[i], at, totals[i]);
+  if (elements != 1) kernel_.end();
+}
+
+void KernelEmitter::emit_cluster_exchange(OpId id) {
+  const Op& op = g_[id];
+  const Exchange& exchange = plan_.exchanges.at(id);
+  std::vector<ValueId> arrays = accumulators_.at(id), operands;
+  if (arrays.size() > 1 && defects().has(Defect::kClusterWelfordSwapped)) std::swap(arrays[0], arrays[1]);
+  const bool has_block = std::ranges::any_of(exchange.threads, is_block);
+  const auto place = [&](const auto& places, size_t i) {
+    return places.at({kernel_.graph()[arrays[i]].dtype, static_cast<int>(i)});
+  };
+  operands = arrays;
+  for (size_t i = 0; i < arrays.size(); ++i) operands.push_back(place(cluster_parts_, i));
+  for (size_t i = 0; i < arrays.size(); ++i)
+    operands.push_back(place(has_block ? block_workspaces_ : cluster_parts_, i));
+  Attrs attrs = exchange_attrs(op, exchange);
+  if (defects().has(Defect::kClusterThreadsLost)) {
+    std::vector<int64_t> over;
+    for (ParallelType p : exchange.threads)
+      if (is_grid(p)) over.push_back(static_cast<int64_t>(p));
+    attrs.set(AttrKey::kThreads, over);
+  }
+  attrs.set(AttrKey::kClusterBlocks, plan_.cluster->blocks - (defects().has(Defect::kClusterPartLost) ? 1 : 0));
+  kernel_.effect(OpKind::kClusterReduce, operands, {}, attrs);
+}
+
+void KernelEmitter::emit_exchange(OpId id) {
   const Op& op = g_[id];
   const Exchange& exchange = plan_.exchanges.at(id);
   const int64_t elements = plan_.accumulators.at(id).elements;
   const auto& accumulator = accumulators_.at(id);
-  if (plan_.cascades.contains(id) && elements > 0) {
-    const ValueId at = elements == 1 ? kernel_.index(0)
-                                     : kernel_.begin_for(kernel_.index(0), kernel_.index(elements), kernel_.index(1),
-                                                         elements <= kMostUnrolled);
-    const auto totals = emit_totals(id, at);
-    for (size_t i = 0; i < totals.size(); ++i) kernel_.store(accumulator[i], at, totals[i]);
-    if (elements != 1) kernel_.end();
-  }
+  emit_all_totals(id);
+  if (exchange.is_cluster) return emit_cluster_exchange(id);
   std::vector<ValueId> operands = accumulator;
   for (ValueId v : accumulator) {
     const Dtype dtype = kernel_.graph()[v].dtype;
@@ -356,6 +385,7 @@ void KernelEmitter::allocate_block_workspaces() {
   // Blocks that exchange arrays combine as many elements at once as 16 bytes hold.
   const bool has_arrays = std::ranges::any_of(plan_.exchanges, [](const auto& e) { return e.second.is_grid; });
   const ValueId stride = kernel_.mul(threads, kernel_.index(16));
+  workspaces_begin_ = shared_end_;
   for (const auto& [dtype, list] : wanted)
     block_workspaces_[{dtype, list}] = kernel_.allocate(
         dtype, MemoryType::kShared,
@@ -363,6 +393,35 @@ void KernelEmitter::allocate_block_workspaces() {
         kernel_.add(shared_end_, kernel_.mul(stride, kernel_.index(list))), 16,
         "workspace_" + std::string(text(dtype)) + "_" + std::to_string(list));
   shared_end_ = kernel_.add(shared_end_, kernel_.mul(stride, kernel_.index(plan_.block_workspaces())));
+}
+
+// One exchange of a cluster ends before the next begins, so their places overlap. They may lie on no other memory: a
+// block that is ahead stores there while this one still computes.
+void KernelEmitter::allocate_cluster_places() {
+  const ClusterPlaces places = plan_.cluster_places();
+  if (places.lists == 0) return;
+  ValueId count = kernel_.index(places.elements * plan_.cluster->blocks);
+  for (ParallelType p : places.groups) {
+    Attrs attrs;
+    attrs.set_enum(AttrKey::kParallel, p);
+    count = kernel_.mul(count, kernel_.op(OpKind::kThreadCount, {}, Dtype::kIndex, attrs));
+  }
+  const ValueId stride = kernel_.mul(count, kernel_.index(16));
+  const bool overlaps = !block_workspaces_.empty() && defects().has(Defect::kClusterPartsOverlap);
+  const ValueId first = overlaps ? workspaces_begin_ : shared_end_;
+  for (const auto& [id, exchange] : plan_.exchanges) {
+    if (!exchange.is_cluster) continue;
+    for (size_t i = 0; i < g_[id].results.size(); ++i) {
+      const Dtype dtype = accumulator_dtype(g_[g_[id].results[i]].dtype);
+      const auto list = static_cast<int>(i);
+      if (ValueId& made = cluster_parts_[{dtype, list}]; !made)
+        made = kernel_.allocate(dtype, MemoryType::kShared, count,
+                                kernel_.add(first, kernel_.mul(stride, kernel_.index(list))), 16,
+                                "parts_" + std::string(text(dtype)) + "_" + std::to_string(list));
+    }
+  }
+  shared_end_ = kernel_.add(shared_end_, kernel_.mul(stride, kernel_.index(places.lists)));
+  if (!defects().has(Defect::kClusterArriveLost)) kernel_.effect(OpKind::kClusterArrive, {}, {});
 }
 
 }  // namespace fusebox

@@ -46,8 +46,15 @@ void KernelEmitter::run() {
     if (bound->least_blocks > 1) attrs.set(AttrKey::kLeastBlocks, bound->least_blocks);
     kernel_.effect(OpKind::kLaunchBound, {}, {}, attrs);
   }
+  if (plan_.cluster) {
+    Attrs attrs;
+    attrs.set_enum(AttrKey::kParallel, plan_.cluster->axis);
+    attrs.set(AttrKey::kClusterBlocks, plan_.cluster->blocks);
+    kernel_.effect(OpKind::kCluster, {}, {}, attrs);
+  }
   shared_end_ = kernel_.index(0);
   emit_children(LoopNode::kNoNode);
+  if (plan_.cluster_places().lists > 0) kernel_.effect(OpKind::kClusterWait, {}, {});
 }
 
 void KernelEmitter::declare_parameters() {
@@ -264,6 +271,7 @@ void KernelEmitter::emit_children(uint32_t node) {
   if (node == LoopNode::kNoNode) {
     allocate_shared();
     allocate_block_workspaces();
+    allocate_cluster_places();
   }
   const auto& children = node == LoopNode::kNoNode ? plan_.tree.top : plan_.tree.children[node];
   for (size_t i = 0; i < children.size(); ++i) {

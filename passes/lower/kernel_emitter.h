@@ -117,9 +117,14 @@ class KernelEmitter {
   std::vector<ValueId> emit_totals(OpId op, ValueId at);
   std::vector<ValueId> emit_block_reduce(const Op& op, const std::vector<ValueId>& values, const Exchange& exchange);
   void emit_exchange(OpId op);
+  void emit_cluster_exchange(OpId op);
+  // Adds the partial sums of each element to its accumulator.
+  void emit_all_totals(OpId op);
   // The attributes of an op that reduces across the exchange's threads.
   Attrs exchange_attrs(const Op& op, const Exchange& exchange);
   void allocate_block_workspaces();
+  // The places for the parts of a cluster's blocks. Other blocks may store there from then on.
+  void allocate_cluster_places();
   // Combines a and b once, in the dtypes of the reduction's accumulators.
   std::vector<ValueId> combine(const Op& op, const std::vector<ValueId>& a, const std::vector<ValueId>& b);
   ValueId neutral(const Op& op, size_t result);
@@ -153,8 +158,10 @@ class KernelEmitter {
   std::map<OpId, std::vector<std::vector<ValueId>>> partials_;  // by level, then result
   std::vector<ValueId> node_index_;                             // by node: the loop's scalar in the kernel
   std::map<std::pair<Dtype, int>, ValueId> block_workspaces_;   // by dtype and list
+  std::map<std::pair<Dtype, int>, ValueId> cluster_parts_;      // the same
   std::map<OpId, ValueId> came_last_;                           // by grid reduction: whether this block has its result
   ValueId shared_end_;                                          // the next free byte of the arena
+  ValueId workspaces_begin_;                                    // the first byte of the block's workspaces
   std::map<uint32_t, std::set<size_t>> settled_;  // by statement: conditions that hold in the branch being emitted
   struct Emitted {
     ValueId predicate;

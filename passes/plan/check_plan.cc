@@ -144,6 +144,8 @@ class PlanChecker {
   void exchange(OpId op, const Exchange& e) {
     if (!demands(g_[op].kind, kReduction) || e.threads.empty()) fail(name(op) + " has nothing to exchange");
     if (e.is_last && !e.is_grid) fail(name(op) + " is given to the last block, but blocks exchange nothing");
+    const bool is_of_axis = plan_.cluster && std::ranges::count(e.threads, plan_.cluster->axis) > 0;
+    if (e.is_cluster && (e.is_last || !is_of_axis)) fail(name(op) + " is no exchange of a cluster");
     if (e.is_grid != reduces_across_blocks(g_, plan_.nest_plan, plan_.nest_of(op)))
       fail(name(op) + " has another exchange than its loops say");
   }

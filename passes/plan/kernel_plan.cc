@@ -37,6 +37,20 @@ int64_t KernelPlan::block_workspaces() const {
   return static_cast<int64_t>(lists);
 }
 
+ClusterPlaces KernelPlan::cluster_places() const {
+  ClusterPlaces places;
+  std::set<ParallelType> groups;
+  for (const auto& [op, exchange] : exchanges) {
+    if (!exchange.is_cluster) continue;
+    places.lists = std::max(places.lists, static_cast<int64_t>((*graph)[op].results.size()));
+    places.elements = std::max({places.elements, accumulators.at(op).elements, int64_t{1}});
+    for (ParallelType p : used_threads)
+      if (is_block(p) && std::ranges::count(exchange.threads, p) == 0) groups.insert(p);
+  }
+  places.groups.assign(groups.begin(), groups.end());
+  return places;
+}
+
 OpId KernelPlan::last_block_of(OpId op) const {
   for (const auto& [reduction, e] : exchanges)
     if (e.is_last && (reduction == op || std::ranges::count(e.readers, op) > 0)) return reduction;
@@ -71,7 +85,7 @@ KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options) {
                   "%" + scheduled[op.results[0]].name);
   KernelPlan plan(scheduled, options);
   for (const auto stage : {plan_threads, plan_buffers, plan_empty_threads, plan_replicas, check_sharing, plan_loops,
-                           plan_shared, plan_syncs, plan_cascades, plan_storage, plan_exchanges})
+                           plan_shared, plan_syncs, plan_cascades, plan_storage, plan_exchanges, check_clusters})
     plan = stage(std::move(plan));
   return plan;
 }

@@ -127,11 +127,27 @@ struct Cascade {
 // Combines a reduction's results across threads. Across blocks, the parts of blocks go through global memory, and the
 // block that comes last combines them in the order of block numbers. Either it alone has the results, and `readers`
 // run in it alone, or the blocks wait for it (a barrier of the grid), and all have them (plan_exchanges.cc).
+//
+// The blocks of a cluster store their parts to one another's shared memory, and all of them have the results.
 struct Exchange {
   std::vector<ParallelType> threads;  // ascending
   bool is_grid = false;
+  bool is_cluster = false;         // the blocks are those of a cluster
   bool is_last = false;            // the last block alone has the results
   std::vector<OpId> readers = {};  // ascending: the ops that run in the last block, beside the reduction's `final`
+};
+
+// The clusters that the schedule asks for: all blocks along a grid axis.
+struct Cluster {
+  ParallelType axis = ParallelType::kGridX;
+  int64_t blocks = 1;
+};
+
+// The shared memory of a block for the parts of all blocks of its cluster: `lists` lists of `elements` elements for each
+// block and each combination of the threads along `groups`.
+struct ClusterPlaces {
+  int64_t lists = 0, elements = 0;
+  std::vector<ParallelType> groups;
 };
 
 // A condition of a statement in an unswitched loop, taken at the last point of the loop. If all of them hold, the body
@@ -199,6 +215,7 @@ struct KernelPlan {
   std::set<ParallelType> may_be_empty;                            // a loop of the type may have no iteration
   std::map<ParallelType, bool> exact_launch;                      // every loop of the type has one extent
   std::map<ParallelType, std::optional<int64_t>> largest_launch;  // the launch's extent if it is constant
+  std::optional<Cluster> cluster;
 
   // plan_buffers
   std::vector<Buffer> buffers;            // by value index; meaningful for tensors
@@ -253,6 +270,8 @@ struct KernelPlan {
   bool has_place_for(const Nest& nest, ParallelType p) const;
   // How many lists of 16-byte elements, one a thread, the largest block collective needs in shared memory.
   int64_t block_workspaces() const;
+  // The places that the largest exchange of a cluster needs. Without such an exchange, it has no lists.
+  ClusterPlaces cluster_places() const;
   // The reduction whose last block runs the statements of an op, or none.
   OpId last_block_of(OpId op) const;
   std::string place_of(ValueId v) const { return "%" + (*graph)[v].name; }

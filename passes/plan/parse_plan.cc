@@ -128,6 +128,8 @@ class PlanParser {
         plan_.exact_launch[p] = line.accept("exact");
         plan_.largest_launch[p] = line.starts_integer() ? std::optional(line.integer()) : std::nullopt;
       });
+    else if (line.accept("cluster"))
+      cluster(line);
     else if (line.accept("buffer"))
       buffer(line);
     else if (line.accept("slot"))
@@ -176,6 +178,11 @@ class PlanParser {
     });
   }
 
+  void cluster(PlanLine& line) {
+    const auto axis = enumerator<ParallelType>(line, "a parallel type");
+    plan_.cluster = Cluster{axis, line.integer()};
+  }
+
   void accumulator(PlanLine& line) {
     Accumulator& a = plan_.accumulators[reduction(line)];
     line.list([&] { a.places.push_back(line.number()); });
@@ -202,6 +209,7 @@ class PlanParser {
       e.threads.push_back(enumerator<ParallelType>(line, "a parallel type"));
       e.is_grid |= is_grid(e.threads.back());
     });
+    if ((e.is_cluster = line.accept("in cluster"))) return;
     if (!line.accept("in last block for")) return;
     e.is_last = true;
     line.list([&] { e.readers.push_back(op(line)); });

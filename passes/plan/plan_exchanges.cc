@@ -9,9 +9,13 @@
 //
 // The last block is not enough either inside a loop, where a block may come twice before another has come once, and
 // where an op needs the results of two exchanges, whose last blocks may differ.
+//
+// The blocks of a cluster run together, and reach one another's shared memory. If they are the blocks that a reduction
+// combines, all of them have its result, and no block of another cluster is waited for.
 #include <algorithm>
 
 #include "ir/domain/domain.h"
+#include "ir/table/error.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/statement_view.h"
 
@@ -60,17 +64,41 @@ std::optional<std::vector<OpId>> readers_of(const KernelPlan& plan, OpId reducti
   return std::vector<OpId>(readers.begin(), readers.end());
 }
 
+// Whether the reduction combines the blocks of a cluster, and no other blocks.
+bool is_in_cluster(const KernelPlan& plan, const Exchange& exchange) {
+  if (!plan.cluster || std::ranges::count(exchange.threads, plan.cluster->axis) == 0) return false;
+  return std::ranges::count_if(exchange.threads, is_grid) == 1 || plan.defects().has(Defect::kClusterForTwoAxes);
+}
+
 }  // namespace
 
 KernelPlan plan_exchanges(KernelPlan plan) {
   for (auto& [op, exchange] : plan.exchanges) {
     if (!exchange.is_grid) continue;
+    if ((exchange.is_cluster = is_in_cluster(plan, exchange))) continue;
     if (is_in_loop(plan, plan.nest_of(op)) && !plan.defects().has(Defect::kLastBlockInLoop)) continue;
     const auto readers = readers_of(plan, op, exchange);
     if (!readers) continue;
     exchange.is_last = true;
     exchange.readers = *readers;
   }
+  return plan;
+}
+
+// A barrier of the grid needs all blocks on the GPU at once, and nothing tells how many clusters it holds.
+KernelPlan check_clusters(KernelPlan plan) {
+  if (!plan.cluster) return plan;
+  const auto refuse = [&](const std::string& place) {
+    throw Error(ErrorCode::kIllegalCluster,
+                "blocks in clusters wait for all blocks of the grid; leave the step `cluster` out, or reduce along " +
+                    std::string(text(plan.cluster->axis)) + " alone",
+                place);
+  };
+  for (const auto& [op, exchange] : plan.exchanges)
+    if (exchange.is_grid && !exchange.is_cluster && !exchange.is_last)
+      refuse(plan.place_of((*plan.graph)[op].results[0]));
+  if (std::ranges::any_of(plan.sync_points, [](const SyncPoint& s) { return s.scope == SyncScope::kGrid; }))
+    refuse("@" + plan.graph->name);
   return plan;
 }
 

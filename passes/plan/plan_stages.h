@@ -11,7 +11,8 @@
 
 namespace fusebox {
 
-// Decides which thread dimensions there are. Throws kIllegalSwizzle, kIllegalInline, kUnsupportedSchedule.
+// Decides which thread dimensions there are. Throws kIllegalSwizzle, kIllegalInline, kIllegalCluster,
+// kUnsupportedSchedule.
 [[nodiscard]] KernelPlan plan_threads(KernelPlan plan);
 // Decides where each tensor is kept. Throws kIllegalAllocation, kUnsupportedSchedule.
 [[nodiscard]] KernelPlan plan_buffers(KernelPlan plan);
@@ -31,10 +32,12 @@ namespace fusebox {
 // Gives long serial sums their partial sums, and their loops strips.
 [[nodiscard]] KernelPlan plan_cascades(KernelPlan plan);
 // Decides how much memory a thread keeps, what threads exchange, and which copies are vectorized. Throws
-// kIllegalAllocation, kIllegalReduction, kIllegalVectorize. No later stage refuses a schedule.
+// kIllegalAllocation, kIllegalReduction, kIllegalVectorize.
 [[nodiscard]] KernelPlan plan_storage(KernelPlan plan);
 // Decides which blocks have the result of an exchange between blocks.
 [[nodiscard]] KernelPlan plan_exchanges(KernelPlan plan);
+// Checks that the blocks of a cluster wait for no other blocks. Throws kIllegalCluster.
+[[nodiscard]] KernelPlan check_clusters(KernelPlan plan);
 // Decides what each statement checks, reads and writes.
 [[nodiscard]] KernelPlan plan_statements(KernelPlan plan);
 

@@ -23,6 +23,25 @@ void check_swizzle(const Graph& g, IndexAlgebra& algebra, DomainValues& values, 
               "%" + g[v].name + "." + g[t.inputs[1]].name);
 }
 
+// A GPU forms clusters only where their size divides the number of blocks, so a cluster is all blocks of its axis.
+std::optional<Cluster> cluster_of(const KernelPlan& plan) {
+  const Graph& g = *plan.graph;
+  for (OpId id : g[Graph::body()].ops) {
+    if (g[id].kind != OpKind::kCluster) continue;
+    const Cluster cluster{g[id].attrs.enumerator<ParallelType>(AttrKey::kParallel),
+                          g[id].attrs.integer(AttrKey::kClusterBlocks)};
+    const auto launch = plan.largest_launch.find(cluster.axis);
+    const bool has_all = launch != plan.largest_launch.end() && launch->second == cluster.blocks;
+    if (has_all || plan.defects().has(Defect::kClusterAxisUnchecked)) return cluster;
+    const std::string blocks = std::to_string(cluster.blocks);
+    throw Error(ErrorCode::kIllegalCluster,
+                "a cluster of " + blocks + " blocks needs exactly so many along " + std::string(text(cluster.axis)) +
+                    "; split a domain by " + blocks + " outer, and parallelize the outer part on this axis alone",
+                "@" + g.name);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 KernelPlan plan_threads(KernelPlan plan) {
@@ -62,6 +81,7 @@ KernelPlan plan_threads(KernelPlan plan) {
       largest = largest && constant ? std::optional(std::max(*largest, *constant)) : std::nullopt;
     }
   }
+  plan.cluster = cluster_of(plan);
   return plan;
 }
 

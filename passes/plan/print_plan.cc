@@ -131,6 +131,8 @@ class PlanPrinter {
     line("plan @" + names_.graph() + " {");
     ++depth_;
     threads();
+    if (plan_.cluster)
+      line("cluster " + std::string(fusebox::text(plan_.cluster->axis)) + " " + std::to_string(plan_.cluster->blocks));
     for (const Buffer& b : plan_.buffers)
       if (b.value) buffer(b);
     for (const auto& slot : plan_.shared_slots) {
@@ -217,7 +219,9 @@ class PlanPrinter {
     std::string readers;
     for (OpId r : e.readers) readers += (readers.empty() ? "" : ", ") + made_by(r);
     line("exchange " + made_by(op) + " over " + print_list(e.threads) +
-         (e.is_last ? " in last block for [" + readers + "]" : ""));
+         (e.is_last      ? " in last block for [" + readers + "]"
+          : e.is_cluster ? " in cluster"
+                         : ""));
   }
 
   void body(uint32_t node, const std::vector<TreeChild>& children) {

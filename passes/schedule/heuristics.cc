@@ -55,6 +55,11 @@ std::optional<Piece> take(std::string_view& text) {
 
 }  // namespace
 
+int64_t Heuristics::number_or(std::string_view key, int64_t otherwise) const {
+  const auto it = std::ranges::find(choices, key, &Heuristic::key);
+  return it == choices.end() ? otherwise : it->number;
+}
+
 int64_t Heuristics::number(std::string_view key) const { return choice(*this, key).number; }
 const std::string& Heuristics::word(std::string_view key) const { return choice(*this, key).word; }
 

@@ -28,6 +28,8 @@ struct Heuristics {
   void set(std::string_view key, std::string_view word) { choices.push_back({std::string(key), 0, std::string(word)}); }
   // Throws kInternal for a key that was not set.
   int64_t number(std::string_view key) const;
+  // The same, but `otherwise` for such a key.
+  int64_t number_or(std::string_view key, int64_t otherwise) const;
   const std::string& word(std::string_view key) const;
   bool operator==(const Heuristics&) const = default;
 };

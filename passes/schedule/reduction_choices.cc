@@ -35,6 +35,8 @@ constexpr int64_t kLeastWalk = 8;           // rows of such a thread: so the par
 constexpr int64_t kMostWalk = 32;           // rows that are summed without partial sums
 constexpr int64_t kLongRow = 8192;          // elements of a row above which a GPU should not be left half empty
 constexpr int64_t kSharedAccesses = 12288;  // of a row that several blocks share and wait for one another's results
+constexpr int64_t kClusterSizes[] = {2, 4, 8};
+constexpr int64_t kThreadsOfCluster = 512;  // of each block of a cluster, unless its largest cluster needs more
 constexpr int64_t kLongWalk = 32768;        // elements of a column above which a GPU should not be left half empty
 
 int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
@@ -127,6 +129,25 @@ class Chooser {
                 {.lanes = kSharedStripThreads, .unroll = kSharedUnroll, .slices = slices, .most_rows = sizes_.rows});
   }
 
+  // A row in the registers of several blocks, which are a cluster: the smallest that holds it, or, where rows are few and
+  // long, the largest. Nothing if none holds it, and where one block holds a row and rows are many.
+  std::optional<Heuristics> in_cluster() {
+    constexpr int64_t kFirstArchitecture = 90, kLargest = std::end(kClusterSizes)[-1];
+    const bool has_few = leaves_most_idle();
+    if (architecture() < kFirstArchitecture || overwrites_small() || (!has_few && in_registers_of_block()))
+      return std::nullopt;
+    for (const int64_t blocks : kClusterSizes) {
+      if (has_few && blocks < kLargest) continue;
+      Chooser part = *this;
+      part.sizes_.row = ceil_div(ceil_div(sizes_.row, access_.vector), blocks) * access_.vector;
+      const int64_t all = view_.device.block_threads;
+      const BlockLimit most = {.threads = has_few ? all : kThreadsOfCluster,
+                               .last_threads = blocks < kLargest ? kThreadsOfCluster : all};
+      if (auto h = part.in_part(blocks, most)) return h;
+    }
+    return std::nullopt;
+  }
+
   // The kept axes lie innermost: neighbouring threads take neighbouring columns.
   Heuristics in_columns(bool may_slice) {
     if (may_slice && sizes_.row <= kFewPlaces) return in_short_columns();
@@ -201,6 +222,50 @@ class Chooser {
   }
 
  private:
+  // The most threads of a block, and of one whose threads keep as many elements as they can.
+  struct BlockLimit {
+    int64_t threads, last_threads;
+  };
+
+  // The part of a row that a block of a cluster keeps. Nothing if blocks of so many threads do not hold it.
+  std::optional<Heuristics> in_part(int64_t blocks, const BlockLimit& limit) {
+    const int64_t words = kept_words(), warp = view_.device.warp;
+    for (int64_t elements : elements_of_thread()) {
+      const int64_t most = std::max<int64_t>(elements / access_.vector, 1);
+      int64_t chunks = std::min(most, power_of_two_from(accesses_of_warp()));
+      const auto warps = warps_of_row(chunks, words);
+      const int64_t most_threads = elements < kLeastElements  ? kThreadsOfCluster
+                                   : elements < kManyElements ? limit.threads
+                                                              : limit.last_threads;
+      if (!warps || *warps * warp > most_threads) continue;
+      const int64_t longest = blocks * warp * *warps * chunks * access_.vector;
+      if (view_.defects.has(Defect::kChunksFew)) chunks = std::max<int64_t>(chunks / 2, 1);
+      return plan("registers", {.lanes = warp,
+                                .warps = *warps,
+                                .chunks = chunks,
+                                .longest = longest - (view_.defects.has(Defect::kLongestShort) ? 1 : 0),
+                                .cluster = blocks});
+    }
+    return std::nullopt;
+  }
+
+  bool in_registers_of_block() const { return Chooser(*this).in_registers().has_value(); }
+
+  // The number of an architecture such as "sm_90a".
+  int64_t architecture() const {
+    int64_t number = 0;
+    for (const char c : view_.device.architecture)
+      if (c >= '0' && c <= '9') number = 10 * number + (c - '0');
+    return number;
+  }
+
+  // Whether a small output overwrites an input. All blocks of a cluster read such an input, and one of them stores.
+  bool overwrites_small() const {
+    return std::ranges::any_of(outputs(view_.fusion), [&](const OutputRef& out) {
+      return out.alias && view_.fusion.is_tensor(out.value) && !space_.is_full(out.value);
+    });
+  }
+
   int64_t accesses_of_warp() const { return ceil_div(sizes_.row, access_.vector * view_.device.warp); }
 
   // The warps that hold a row of which each thread keeps `chunks` vectors, in so many words an element. Nothing if a
@@ -231,6 +296,7 @@ class Chooser {
     int64_t lanes = 0, warps = 1, chunks = 0, unroll = 1, rows = 1, slices = 1, most_rows = 0, walk = 0;
     int64_t blocks = 1;  // of a multiprocessor
     int64_t longest = 0;
+    int64_t cluster = 0;  // blocks that share a row in registers
   };
 
   Heuristics plan(std::string_view form, const Block& b) {
@@ -244,10 +310,10 @@ class Chooser {
     h_.set("in_vectors", names.empty() ? "," : names);
     h_.set("merge", access_.merges_first ? "first" : "last");
     const std::pair<std::string_view, int64_t> numbers[] = {
-        {"lanes", b.lanes},         {"warps", b.warps},    {"chunks", b.chunks},
-        {"unroll", b.unroll},       {"rows", b.rows},      {"slices", b.slices},
-        {"most_rows", b.most_rows}, {"walk", b.walk},      {"threads", b.lanes * b.warps * b.rows},
-        {"blocks", b.blocks},       {"longest", b.longest}};
+        {"lanes", b.lanes},         {"warps", b.warps},     {"chunks", b.chunks},
+        {"unroll", b.unroll},       {"rows", b.rows},       {"slices", b.slices},
+        {"most_rows", b.most_rows}, {"walk", b.walk},       {"threads", b.lanes * b.warps * b.rows},
+        {"blocks", b.blocks},       {"longest", b.longest}, {"cluster", b.cluster}};
     for (const auto& [key, number] : numbers)
       if (number > 0) h_.set(key, number);
     return h_;
@@ -366,6 +432,8 @@ Heuristics choose_one_pass(const ScheduleView& view, const ReductionSpace& space
 
 std::optional<Heuristics> choose_passes(const ScheduleView& view, const ReductionSpace& space, std::string& why) {
   Chooser chooser(view, space, "persistent");
+  if (chooser.is_inner())
+    if (auto h = chooser.in_cluster()) return h;
   if (chooser.is_inner())
     if (auto h = chooser.in_registers()) return h;
   if (chooser.is_inner() && chooser.has_rows_to_share()) return chooser.in_shared_strips();

@@ -204,6 +204,8 @@ class LoopPlanner {
   void state_facts() {
     if (keeps_row_ && !defects_.has(Defect::kRowFactLeftOut)) assume_at_most(space_.reduced, h_.number("longest"));
     if (shares_rows_) assume_at_most(space_.kept, h_.number("most_rows"));
+    if (const int64_t blocks = h_.number_or("cluster", 1); blocks > 1)
+      steps_.cluster(blocks, access_.kept.empty() ? ParallelType::kGridX : ParallelType::kGridY);
     if (!defects_.has(Defect::kBoundLeftOut)) steps_.bound_launch(h_.number("threads"), h_.number("blocks"));
   }
 

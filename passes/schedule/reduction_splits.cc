@@ -87,13 +87,23 @@ class Splitter {
       axes.back() = split_vector(axes.back());
       column = merge_all(axes, "i");
     }
-    const std::string k = domain("k"), l = domain("l");
+    const std::string g = split_cluster(column), k = domain("k"), l = domain("l");
     steps_.split(ref_, column, h_.number("lanes"), k, l);
-    h_.word("form") == "registers" ? split_chunks(b, s, z, k, l) : split_strips(b, z, k, l);
+    h_.word("form") == "registers" ? split_chunks(b, g, s, z, k, l) : split_strips(b, z, k, l);
   }
 
-  void split_chunks(const std::string& b, const std::string& s, const std::string& z, const std::string& k,
-                    const std::string& l) {
+  // The parts of a row that the blocks of a cluster keep. Returns no name where a block keeps whole rows.
+  std::string split_cluster(std::string& column) {
+    const int64_t blocks = h_.number_or("cluster", 1);
+    if (blocks == 1) return {};
+    const std::string g = domain("g"), part = domain("p");
+    steps_.split_outer(ref_, column, blocks, g, part);
+    column = part;
+    return g;
+  }
+
+  void split_chunks(const std::string& b, const std::string& g, const std::string& s, const std::string& z,
+                    const std::string& k, const std::string& l) {
     const int64_t chunks = h_.number("chunks");
     std::string w = k, r;
     if (chunks > 1) {
@@ -103,6 +113,7 @@ class Splitter {
     }
     result_.last_shared = z.empty() ? b : z;
     add(b, ParallelType::kGridX);
+    add(g, shared_axis(!b.empty()));
     add(s);
     add(z, ParallelType::kBlockZ);
     if (vector_ > 1) add(r);
@@ -134,7 +145,7 @@ class Splitter {
     result_.last_shared = o;
     add(b, ParallelType::kGridX);
     add(z, ParallelType::kBlockY);
-    add(s, b.empty() ? ParallelType::kGridX : ParallelType::kGridY);
+    add(s, shared_axis(!b.empty()));
     add(o);
     add(result_.unrolled);
     add(l, ParallelType::kBlockX);
@@ -166,6 +177,9 @@ class Splitter {
     add(l, ParallelType::kBlockX);
     add(result_.vector);
   }
+
+  // Blocks that share a row are neighbours along this axis.
+  static ParallelType shared_axis(bool has_rows) { return has_rows ? ParallelType::kGridY : ParallelType::kGridX; }
 
   const Graph& g_;
   const ReductionAccess& access_;

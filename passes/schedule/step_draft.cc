@@ -108,4 +108,8 @@ void StepDraft::bound_launch(int64_t threads, int64_t blocks) {
   add(StepKind::kBoundLaunch, {StepOperand::number(threads), StepOperand::number(blocks)});
 }
 
+void StepDraft::cluster(int64_t blocks, ParallelType axis) {
+  add(StepKind::kCluster, {StepOperand::number(blocks)}).attrs.set_enum(AttrKey::kParallel, axis);
+}
+
 }  // namespace fusebox

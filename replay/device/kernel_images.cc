@@ -1,5 +1,7 @@
 #include "replay/device/kernel_images.h"
 
+#include <algorithm>
+
 #include "codegen/same_bits.h"
 #include "ir/canonical/canonical.h"
 #include "ir/table/error.h"
@@ -24,6 +26,20 @@ std::string joined_options() {
   return all;
 }
 
+// Clusters of blocks came with sm_90. An architecture is written as sm_90a.
+void check_architecture(const Graph& kernel, std::string_view architecture) {
+  constexpr int kFirstWithClusters = 90;
+  int number = 0;
+  for (const char c : architecture)
+    if (c >= '0' && c <= '9') number = 10 * number + (c - '0');
+  if (number >= kFirstWithClusters) return;
+  if (std::ranges::none_of(kernel.ops, [](const Op& op) { return op.kind == OpKind::kCluster; })) return;
+  throw Error(ErrorCode::kIllegalCluster,
+              "a GPU of " + std::string(architecture) +
+                  " has no clusters of blocks, sm_90 and newer ones have; leave the step `cluster` out",
+              "@" + kernel.name);
+}
+
 }  // namespace
 
 LaunchNeeds launch_needs(const Graph& kernel) {
@@ -38,6 +54,7 @@ LaunchNeeds launch_needs(const Graph& kernel) {
 }
 
 ImageRequest image_request(const Graph& kernel, const CudaSource& source, std::string_view architecture) {
+  check_architecture(kernel, architecture);
   const LaunchNeeds needs = launch_needs(kernel);
   return {.kernel = digest(kernel),
           .text = source.text,

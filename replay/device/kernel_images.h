@@ -33,7 +33,8 @@ struct LaunchNeeds {
 };
 LaunchNeeds launch_needs(const Graph& kernel);
 
-// Throws kModuleMissing if CUDA's module is not there; a compiler may be missing.
+// Throws kModuleMissing if CUDA's module is not there; a compiler may be missing. Throws kIllegalCluster for a kernel with
+// clusters and an architecture without.
 ImageRequest image_request(const Graph& kernel, const CudaSource& source, std::string_view architecture);
 // The image that answers the request; the facts that only a driver knows are 0.
 KernelImage image_of(const ImageRequest& request, std::string_view binary);

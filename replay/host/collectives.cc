@@ -53,7 +53,7 @@ Machine::Member Machine::block_member(const Instruction& i, const Group& g) cons
 // The dtypes of the values that are combined: one, or the three of a welford.
 std::vector<Dtype> Machine::exchanged(const Instruction& i) const {
   std::vector<Dtype> dtypes;
-  if (i.opcode == Opcode::kGridReduce)
+  if (i.opcode == Opcode::kGridReduce || i.opcode == Opcode::kClusterReduce)
     for (uint32_t k = 0; k < i.workspaces.count / 3; ++k)
       dtypes.push_back(code_.buffers[code_.lists[i.workspaces.begin + k]].dtype);
   else

@@ -26,7 +26,7 @@ size_t Machine::part_offset(const Instruction& i, int64_t element, size_t value,
   return static_cast<size_t>((element * all + before) * groups);
 }
 
-// Takes the values of the thread's arrays, reduced in the block.
+// Takes the block's part of a reduction across the grid.
 void Machine::stage(Group& g, const Instruction& i, const LaneProgram::Functions& f) {
   advance(g);
   const uint32_t n = i.workspaces.count / 3;
@@ -42,6 +42,15 @@ void Machine::stage(Group& g, const Instruction& i, const LaneProgram::Functions
       use_workspace(g, code_.lists[i.workspaces.begin + 2 * n + k], 0, at_once * geometry_.threads,
                     at_once * geometry_.threads);
   }
+  take_part(g, i, f);
+  advance(g);
+}
+
+// Keeps the values of the thread's arrays, reduced in the block, as its part.
+void Machine::take_part(Group& g, const Instruction& i, const LaneProgram::Functions& f) {
+  const uint32_t n = i.workspaces.count / 3;
+  const Member threads = thread_member(i, 0);
+  const int64_t elements = g.buffers[code_.lists[i.workspaces.begin]].elements;
   g.part.resize(part_offset(i, elements, 0, threads.count));
   const auto size = static_cast<size_t>(geometry_.lanes) * 16;
   g.staged.resize(size * n);
@@ -62,7 +71,6 @@ void Machine::stage(Group& g, const Instruction& i, const LaneProgram::Functions
       std::memcpy(g.part.data() + part_offset(i, e, k, threads.count), rows[k],
                   part_offset(i, e, k + 1, threads.count) - part_offset(i, e, k, threads.count));
   }
-  advance(g);
 }
 
 // Whether the block is the last of `count` that come to the counter, which is 0 before the first and after the last.
@@ -151,7 +159,7 @@ void Machine::give(Group& g, const Instruction& i, const std::vector<std::byte>*
                     static_cast<size_t>(bytes));
       }
   }
-  *reinterpret_cast<uint8_t*>(at(g, i.dst)) = result ? 1 : 0;
+  if (i.dst != kNoRegister) *reinterpret_cast<uint8_t*>(at(g, i.dst)) = result ? 1 : 0;
 }
 
 // A reduction whose result the last block alone gets. Nobody waits.

@@ -121,6 +121,17 @@ Geometry geometry_of(const Bytecode& code, const LaunchDims& dims) {
   g.threads = static_cast<int32_t>(threads);
   g.lanes = (g.threads + 15) / 16 * 16;
   g.blocks = dims.grid[0] * dims.grid[1] * dims.grid[2];
+  // A GPU refuses such a launch too.
+  if (code.cluster_blocks > 0) {
+    if (code.has_grid_sync)
+      throw Error(ErrorCode::kUnsupportedOp, "blocks in clusters cannot wait for the whole grid", "@" + code.name);
+    const auto axis = static_cast<size_t>(code.cluster_axis) - static_cast<size_t>(ParallelType::kGridX);
+    if (g.grid[axis] % code.cluster_blocks != 0)
+      throw Error(ErrorCode::kInternal,
+                  "a grid of " + triple(dims.grid) + " blocks does not consist of clusters of " +
+                      std::to_string(code.cluster_blocks) + " along " + std::string(text(code.cluster_axis)),
+                  "@" + code.name);
+  }
   // 32 blocks on each of 192 multiprocessors: more than any GPU holds at once.
   constexpr int64_t kMaxResident = 32 * 192;
   if (code.has_grid_sync && g.blocks > kMaxResident)
@@ -273,11 +284,44 @@ class Worker {
       make(groups[b]);
       machine_.start(groups[b], static_cast<int64_t>(b));
     }
+    const auto in_order = [&](size_t b) {
+      return program_.code.has_arrivals ? static_cast<size_t>(in_turn(static_cast<int64_t>(b))) : b;
+    };
+    // Blocks start in one phase: the epochs of their starts order only their own accesses.
+    run_in_phases(groups, in_order, [&] { machine_.synchronize_grid(groups); });
+  }
+
+  // Runs the blocks of each cluster together, one cluster after another.
+  void run_clusters() {
+    const auto size = static_cast<size_t>(program_.code.cluster_blocks);
+    const auto axis = static_cast<size_t>(program_.code.cluster_axis) - static_cast<size_t>(ParallelType::kGridX);
+    std::vector<Group> groups(size);
+    for (Group& g : groups) make(g);
+    Geometry clusters = geometry_;
+    clusters.grid[axis] /= program_.code.cluster_blocks;
+    const int64_t count = geometry_.blocks / program_.code.cluster_blocks;
+    for (int64_t c = 0; c < count; ++c) {
+      std::array<int64_t, 3> at = clusters.block_at(program_.code.has_arrivals ? (c + (count + 1) / 2) % count : c);
+      at[axis] *= program_.code.cluster_blocks;
+      machine_.begin_cluster(groups);
+      for (Group& g : groups) {
+        machine_.start(g, at[0] + geometry_.grid[0] * (at[1] + geometry_.grid[1] * at[2]));
+        ++at[axis];
+      }
+      run_in_phases(groups, [](size_t b) { return b; }, [&] { machine_.synchronize_cluster(groups); });
+    }
+  }
+
+  Machine& machine() { return machine_; }
+
+ private:
+  // Runs each group to its next wait, until all have ended. `synchronize` finishes a wait of all groups.
+  template <class InOrder, class Synchronize>
+  void run_in_phases(std::vector<Group>& groups, InOrder&& in_order, Synchronize&& synchronize) {
     for (bool is_first = true;; is_first = false) {
       size_t waiting = 0;
       for (size_t b = 0; b < groups.size(); ++b) {
-        Group& g = groups[program_.code.has_arrivals ? static_cast<size_t>(in_turn(static_cast<int64_t>(b))) : b];
-        // Blocks start in one phase: the epochs of their starts order only their own accesses.
+        Group& g = groups[in_order(b)];
         if (!is_first || groups.size() > 1) machine_.resume(g);
         waiting += machine_.run(g) == Status::kWaits;
       }
@@ -288,13 +332,10 @@ class Worker {
             machine_.fail(g, ErrorCode::kDivergentBarrier, 0,
                           std::to_string(groups.size() - waiting) + " of " + std::to_string(groups.size()) +
                               " blocks ended before");
-      machine_.synchronize_grid(groups);
+      synchronize();
     }
   }
 
-  Machine& machine() { return machine_; }
-
- private:
   // Where blocks exchange values, the one that runs last is neither the first nor the last by its number.
   int64_t in_turn(int64_t block) const { return (block + (geometry_.blocks + 1) / 2) % geometry_.blocks; }
 
@@ -341,7 +382,9 @@ HostResult run_serial(const Run& run, Arena& arena) {
   Worker worker(run.program, run.geometry, run.options, run.layout, run.args, spaces, arena);
   HostResult result;
   try {
-    if (run.program.code.has_grid_sync)
+    if (run.program.code.cluster_blocks > 0)
+      worker.run_clusters();
+    else if (run.program.code.has_grid_sync)
       worker.run_together();
     else
       worker.run(0, run.geometry.blocks);
@@ -447,8 +490,8 @@ HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<co
   // Several workers copy tracked memory and compare whole shadows, which sparse memory does not allow.
   const auto threads = static_cast<int>(std::min<int64_t>({is_sparse ? 1 : options.threads, geometry.blocks, 256}));
   // The race check is what shows that blocks depend on each other's order.
-  if (threads > 1 && !code.has_grid_sync && !code.has_arrivals && options.checks.races && !options.banks &&
-      !options.observer)
+  if (threads > 1 && !code.has_grid_sync && !code.has_arrivals && code.cluster_blocks == 0 && options.checks.races &&
+      !options.banks && !options.observer)
     if (auto result = run_parallel(run, threads)) return *result;
   static thread_local Arena arena;
   arena.clear();

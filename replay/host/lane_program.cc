@@ -46,6 +46,7 @@ LaneProgram::Functions functions_of(const Bytecode& code, const Instruction& i) 
       break;
     case Opcode::kBlockReduce:
     case Opcode::kGridReduce:
+    case Opcode::kClusterReduce:
       if (i.reduce == ReduceOp::kWelford)
         found = (f.welford = find_welford(compute_dtype(i.dtype), i.to)) != nullptr;
       else
@@ -65,6 +66,8 @@ LaneProgram::Functions functions_of(const Bytecode& code, const Instruction& i) 
     case Opcode::kEndFor:
     case Opcode::kBarrier:
     case Opcode::kGridBarrier:
+    case Opcode::kClusterArrive:
+    case Opcode::kClusterWait:
     case Opcode::kBlockBroadcast:
     case Opcode::kWithin:
     case Opcode::kEnd:

@@ -149,6 +149,8 @@ void Machine::set_clock(const Group& g) {
   clock_.phase_start = phase_epoch_ << kEpochShift;
   clock_.block_start = g.phase_epoch << kEpochShift;
   own_clock_.first = g.first_epoch << kEpochShift;
+  clock_.cluster_start = cluster_epoch_ << kEpochShift;
+  clock_.cluster_wait = wait_epoch_ << kEpochShift;
   if (!options_.checks.races) clock_.phase_start = own_clock_.phase_start = std::numeric_limits<int32_t>::max();
   if (!options_.checks.unwritten) {
     clock_.first = own_clock_.first = std::numeric_limits<int32_t>::min();
@@ -161,7 +163,8 @@ void Machine::advance(Group& g) {
   ++epoch_;
   set_clock(g);
   if (epoch_ < kMaxEpoch) return;
-  if (code_.has_grid_sync) fail(g, ErrorCode::kStepLimit, 0, "more synchronisations than the checks can number");
+  if (code_.has_grid_sync || code_.cluster_blocks > 0)
+    fail(g, ErrorCode::kStepLimit, 0, "more synchronisations than the checks can number");
   for (const Space& s : spaces_) {
     renumber(s.writers, s.granules(), clock_, false);
     renumber(s.readers, s.granules(), clock_, false);
@@ -182,6 +185,7 @@ void Machine::start(Group& g, int64_t block) {
   g.block = geometry_.block_at(block);
   g.pc = 0;
   g.depth = 0;
+  g.arrived_epoch = 0;
   g.first_epoch = g.phase_epoch = epoch_ + 1;
   advance(g);
   if (options_.observer) options_.observer->begin_block(block);
@@ -503,6 +507,18 @@ Status Machine::run(Group& g) {
         stage(g, i, f);
         g.came_last = arrive(g, i);
         return Status::kWaits;
+      case Opcode::kClusterArrive:
+        expect_whole(g, "arrival in the cluster");
+        cluster_arrive(g);
+        break;
+      case Opcode::kClusterWait:
+        expect_whole(g, "wait for the cluster");
+        if (g.arrived_epoch == 0) fail(g, ErrorCode::kDivergentBarrier, 0, "a wait for the cluster without an arrival");
+        return Status::kWaits;
+      case Opcode::kClusterReduce:
+        expect_whole(g, "reduction in the cluster");
+        stage_in_cluster(g, i, f);
+        return Status::kWaits;
       case Opcode::kBlockReduce:
         expect_whole(g, "block reduction");
         block_reduce(g, i, f);
@@ -512,6 +528,8 @@ Status Machine::run(Group& g) {
         block_broadcast(g, i);
         break;
       case Opcode::kEnd:
+        if (g.arrived_epoch != 0)
+          fail(g, ErrorCode::kDivergentBarrier, 0, "the block ends without a wait for its arrival in the cluster");
         return Status::kEnded;
     }
   }

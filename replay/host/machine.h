@@ -98,6 +98,7 @@ struct Group {
   std::vector<std::byte> staged;  // values of the threads, while a collective combines them
   std::vector<std::byte> part;    // the block's part of a reduction across blocks
   bool came_last = false;         // to that reduction
+  int32_t arrived_epoch = 0;      // since when its cluster may store to its shared memory; 0: it may not
   int32_t depth = 0;
   uint32_t pc = 0;
   std::array<int64_t, 3> block = {0, 0, 0};
@@ -132,6 +133,9 @@ class Machine {
   // Finishes a grid-wide synchronisation that every group has reached, and starts the next phase.
   void synchronize_grid(std::span<Group> groups);
   void resume(Group& g);
+  // Makes ready to run the blocks of one cluster together, and finishes a wait that all of them have reached.
+  void begin_cluster(std::span<Group> groups);
+  void synchronize_cluster(std::span<Group> groups);
   [[noreturn]] void fail(const Group& g, ErrorCode code, int32_t lane, std::string detail, uint32_t buffer = kNoBuffer,
                          int64_t element = -1) const;
 
@@ -230,12 +234,19 @@ class Machine {
   static constexpr int64_t kBranches = 16;  // parts that a thread adds up at a node of the tree of blocks, at most
   size_t part_offset(const Instruction& i, int64_t element, size_t value, int64_t groups) const;
   void stage(Group& g, const Instruction& i, const LaneProgram::Functions& f);
+  void take_part(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   bool comes_last(Group& g, uint32_t buffer, int64_t slot, int64_t count);
   bool arrive(Group& g, const Instruction& i);
   std::vector<std::byte> combine_parts(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   void give(Group& g, const Instruction& i, const std::vector<std::byte>* result);
   void reduce_in_last_block(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   void grid_reduce(std::span<Group> groups, const Instruction& i, const LaneProgram::Functions& f);
+
+  // -- cluster_collectives.cc
+  void cluster_arrive(Group& g);
+  void stage_in_cluster(Group& g, const Instruction& i, const LaneProgram::Functions& f);
+  void expect_untouched(Group& g, uint32_t buffer, int64_t elements);
+  void cluster_reduce(std::span<Group> groups, const Instruction& i, const LaneProgram::Functions& f);
 
   const LaneProgram& program_;
   const Bytecode& code_;
@@ -263,6 +274,7 @@ class Machine {
   std::vector<int64_t> addresses_;  // of a shared access, by thread, if bank conflicts are counted
   int32_t epoch_ = 1;
   int32_t phase_epoch_ = 2;
+  int32_t cluster_epoch_ = 0, wait_epoch_ = 0;  // the first of the running cluster, and after its last wait
   Clock clock_, own_clock_;
   uint32_t at_ = 0;  // the running instruction
 };

@@ -9,7 +9,7 @@
 // - A reader word's thread is kManyThreads if several threads read in that epoch. The flag says that another block read
 //   in this phase. A phase is the time between two synchronisations of the grid.
 // An access is ordered after an earlier one that is of an earlier phase, or of the same block and an earlier epoch, or
-// of the same thread.
+// of the same thread, or of the same cluster of blocks before the last wait of the cluster.
 //
 //   thread 5 stores in epoch 7:        writer = 7·4096 + 5
 //   then thread 6 reads in epoch 7:    not ordered, a race
@@ -33,12 +33,17 @@ struct Clock {
   int32_t phase_start = 0;        // accesses below it are of an earlier phase; 0 if only this block has access
   int32_t block_start = 0;        // accesses from phase_start to here are of other blocks
   int32_t now = 0;
-  int32_t lost = kFlag;  // 0: flags of lost meaning do not count
+  int32_t lost = kFlag;       // 0: flags of lost meaning do not count
+  int32_t cluster_start = 0;  // accesses from here to cluster_wait are of this block's cluster, before its last wait
+  int32_t cluster_wait = 0;
 };
 
 // These return 0 or 1 without a branch, so that loops over them become vectors.
+inline int32_t is_before_wait(int32_t word, const Clock& c) {
+  return int32_t{word >= c.cluster_start} & int32_t{word < c.cluster_wait};
+}
 inline int32_t is_ordered(int32_t word, int32_t me, const Clock& c) {
-  return int32_t{word < c.phase_start} |
+  return int32_t{word < c.phase_start} | is_before_wait(word, c) |
          (int32_t{word >= c.block_start} & (int32_t{word < c.now} | int32_t{word == me}));
 }
 inline int32_t holds_value(int32_t writer, const Clock& c) {
@@ -51,7 +56,8 @@ inline int32_t may_write_after_reads(int32_t reader, int32_t me, const Clock& c)
 // The reader word after a read by `me`. If several threads read, `me` is now + kManyThreads.
 inline int32_t after_read(int32_t reader, int32_t me, const Clock& c) {
   const int32_t is_foreign =
-      int32_t{reader >= c.phase_start} & (int32_t{reader < c.block_start} | int32_t{(reader & kFlag) != 0});
+      int32_t{reader >= c.phase_start} &
+      ((int32_t{reader < c.block_start} & ~is_before_wait(reader, c)) | int32_t{(reader & kFlag) != 0});
   const int32_t is_shared = int32_t{reader >= c.now} & int32_t{(reader & ~kFlag) != me};
   return (is_shared != 0 ? c.now + kManyThreads : me) | (is_foreign != 0 ? kFlag : 0);
 }

@@ -1,6 +1,6 @@
 // Automatic schedules of rows on a GPU: each gives the host executor's bits. They are those whose blocks work together:
-// column sums that the last blocks combine, long rows that several blocks share behind a barrier of the grid, and losses
-// whose gathers read the input beside its copies.
+// column sums that the last blocks combine, long rows that several blocks share in a cluster or behind a barrier of the
+// grid, and losses whose gathers read the input beside its copies.
 #include <gtest/gtest.h>
 
 #include "ir/infer/bind.h"
@@ -90,9 +90,12 @@ INSTANTIATE_TEST_SUITE_P(All, RowSchedules,
                                            Case{"gradients_of_one_column", kGradients, 700, 1, "inner_outer"},
                                            Case{"loss", kLoss, 129, 4096, "form registers"},
                                            Case{"loss_long", kLoss, 70, 50304, "slices 1 "},
-                                           Case{"loss_of_one_row", kLoss, 1, 88512, "most_rows 1"},
-                                           Case{"loss_of_three_rows", kLoss, 3, 70001, "most_rows 3"},
-                                           Case{"softmax_of_two_rows", kSoftmax, 2, 40000, "most_rows 2"}),
+                                           Case{"loss_of_one_row", kLoss, 1, 88512, "cluster 8"},
+                                           Case{"loss_of_three_rows", kLoss, 3, 70001, "cluster 8"},
+                                           Case{"softmax_of_two_rows", kSoftmax, 2, 40000, "cluster 8"},
+                                           Case{"softmax_of_many_rows", kSoftmax, 200, 40001, "cluster 4"},
+                                           Case{"loss_of_one_longer_row", kLoss, 1, 300001, "most_rows 1"},
+                                           Case{"softmax_of_two_longer_rows", kSoftmax, 2, 300000, "most_rows 2"}),
                          [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace

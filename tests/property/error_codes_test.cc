@@ -222,6 +222,7 @@ std::vector<Case> cases() {
       {E::kIllegalAliasOrder, "%y", [] { schedule(kInPlace, "parallelize %y.i0 on grid.x"); }},
       {E::kIllegalSwizzle, "%y.i1",
        [] { schedule(kPointwise, "swizzle %y.i0 with %y.i1 xor -> p, q\ninline_most of []"); }},
+      {E::kIllegalCluster, "@f", [] { schedule(kColumns, "cluster of [] blocks 4 on grid.x"); }},
       {E::kNotInKernel, "%y", [] { run(kMatmul, "parallelize %y.i0 on grid.x", {tensor({4, 8}), tensor({8, 3})}); }},
       // execution
       {E::kNoLayout, "%y",

@@ -1,6 +1,7 @@
 // The law of the schedulers of reductions: they take random fusions with reductions, and the kernels run on the host
 // executor without a finding. The results have the bits of the unfused plan where all arithmetic is exact, and lie
 // within the bounds of the reference otherwise.
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
 
@@ -41,6 +42,34 @@ bool is_in_two_passes(const fusebox::Run& run) {
 std::string scheduler_of(const Compiled& c) {
   if (!c.automatic || c.automatic->decisions.size() != 1) return {};
   return c.automatic->decisions[0].heuristics.scheduler;
+}
+
+// Blocks of one warp with few registers: rows of a few hundred elements are shared by clusters.
+TEST(ReductionSchedules, GiveWhatTheReferenceGivesInClusters) {
+  if (!find_aten()) GTEST_SKIP() << "the reference is not built";
+  RunOptions options = automatic();
+  options.device->block_threads = 32;
+  options.device->registers = 32 * 41;
+  const uint64_t first = setting("FUSEBOX_FIRST_SEED", 1), count = setting("FUSEBOX_SCHEDULES", 2000);
+  int in_clusters = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    const testing::ReductionCase c = testing::make_reduction_case(seed);
+    const auto is_long = [](const InputSpec& s) { return !s.shape.empty() && s.shape.back() > 100; };
+    if (std::ranges::none_of(c.module.input_specs[0].specs, is_long)) continue;
+    std::vector<Argument> inputs;
+    for (const InputSpec& s : c.module.input_specs[0].specs) inputs.push_back(make_argument(s));
+    const fusebox::Run run = run_program(c.module, inputs, options);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + print(c.module) + print_steps(run.steps) +
+                 reasons(run.compiled));
+    ASSERT_FALSE(run.failure) << run.failure->message << " " << run.failure->place;
+    if (print_steps(run.steps).find("cluster of") == std::string::npos) continue;
+    ++in_clusters;
+    for (const CheckedOutput& out : check_outputs(run, inputs))
+      ASSERT_TRUE(out.comparison.ok) << out.comparison.message(out.name);
+  }
+  std::printf("  %d in clusters\n", in_clusters);
+  if (count < 2000) return;
+  EXPECT_GE(in_clusters, 20);
 }
 
 TEST(ReductionSchedules, GiveWhatTheUnfusedPlanGives) {

@@ -107,6 +107,27 @@ def test_a_launch_checks_the_facts_of_its_schedule():
         assert code_of(lambda: fd.execute([normal(*shape)])) == "E0409"
 
 
+def test_the_blocks_of_a_cluster_share_rows():
+    x = normal(3, 37)
+    with FusionDefinition() as fd:
+        t = fd.from_pytorch(x)
+        s = fd.ops.broadcast(fd.ops.sum(t, [1]), [False, True])
+        y = fd.ops.sub(t, s)
+        fd.add_output(y)
+        y.split(1, 4, inner_split=False)
+        fd.sched.transform_like(y)
+        y.parallelize(0, ParallelType.grid_y)
+        y.parallelize(1, ParallelType.grid_x)
+        fd.sched.parallelize_like(y)
+        fd.sched.inline_most()
+        assert code_of(lambda: fd.sched.cluster(16)) == "E0302"
+        fd.sched.cluster(4)
+    (text,) = fd.cuda_source([x]).values()
+    assert "__cluster_dims__(4, 1, 1)" in text
+    (out,) = fd.execute([x])
+    torch.testing.assert_close(out, x - x.sum(1, keepdim=True))
+
+
 def test_every_step_has_a_function():
     from fusebox import _fusebox
     from fusebox.sched import Schedule

@@ -156,6 +156,11 @@ class Schedule:
         multiprocessor at once. Each launch checks the threads (E0409)."""
         self.step("bound_launch", [*_words(tensors), threads, blocks])
 
+    def cluster(self, blocks: int, on: ParallelType = ParallelType.grid_x, tensors: Sequence[Tensor] = ()) -> None:
+        """Runs the blocks along a grid axis of the kernel of the tensors (none: every kernel) as clusters of 2, 4 or 8. A cluster has all blocks of
+        the axis. A reduction over this axis alone goes through the shared memory of these blocks. The GPU must be of sm_90 or newer."""
+        self.step("cluster", [*_words(tensors), blocks], on=on.value)
+
     # -- several tensors; an empty `selected` means all
     def transform_like(self, tensor: Tensor, selected: Sequence[Tensor] = ()) -> None:
         self.step("transform_like", [(tensor.name, ""), *_words(selected)])

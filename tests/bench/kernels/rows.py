@@ -69,6 +69,8 @@ SCHEDULES = [
     _row("embedding_gather", multiples={"d": 8}, goal=0.92, scaled="t", reads={"table": _gathered}),
     _row("softmax_long", sizes=_LONG, goal=0.88),
     _row("rms_norm_long", sizes=_LONG, goal=0.88),
+    _row("softmax_cluster", sizes=_LONG, goal=0.88),
+    _row("rms_norm_cluster", sizes=_LONG, goal=0.88),
     _row("softmax_odd", multiples={}, sizes=_ODD, goal=0.75),
     _row("layer_norm_odd", multiples={}, sizes=_ODD, goal=0.75),
     _row("rms_norm_odd", multiples={}, sizes=_ODD, goal=0.75),

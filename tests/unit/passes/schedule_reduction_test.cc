@@ -159,20 +159,59 @@ TEST(PersistentScheduler, KeepsARowInRegisters) {
 }
 
 TEST(PersistentScheduler, WalksALongRowInPasses) {
-  EXPECT_EQ(ask("persistent", kSoftmax, {{4096, 131072}}),
+  EXPECT_EQ(ask("persistent", kSoftmax, {{4096, 524288}}),
             "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 1024 warps 1 unroll 8 rows 1 "
             "slices 1 threads 1024 blocks 1");
-  // Smaller blocks with fewer loads of a thread under way leave fewer of them idle at the end of a shorter row.
-  EXPECT_EQ(ask("persistent", kSoftmax, {{8192, 50304}}),
-            "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 512 warps 1 unroll 4 rows 1 "
-            "slices 1 threads 512 blocks 1");
   // Few long rows are shared by blocks that are on the GPU together.
-  EXPECT_EQ(ask("persistent", kSoftmax, {{8, 131072}}),
+  EXPECT_EQ(ask("persistent", kSoftmax, {{8, 524288}}),
             "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 256 warps 1 unroll 2 rows 1 "
             "slices 16 most_rows 8 threads 256 blocks 1");
-  EXPECT_NE(steps_of("persistent", kSoftmax, {{8, 131072}}).find("assume [%m] at_most 8"), std::string::npos);
+  EXPECT_NE(steps_of("persistent", kSoftmax, {{8, 524288}}).find("assume [%m] at_most 8"), std::string::npos);
   EXPECT_EQ(ask("persistent", kRowSum, {{64, 64}}),
             "declines: nothing with the axes that are reduced depends on a reduction");
+}
+
+TEST(PersistentScheduler, SharesALongRowInACluster) {
+  EXPECT_EQ(
+      ask("persistent", kSoftmax, {{4096, 131072}}),
+      "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 16 chunks 4 unroll 1 "
+      "rows 1 slices 1 threads 512 blocks 1 longest 131072 cluster 8");
+  // The smallest cluster that holds a row.
+  EXPECT_EQ(
+      ask("persistent", kSoftmax, {{8192, 50304}}),
+      "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 14 chunks 4 unroll 1 "
+      "rows 1 slices 1 threads 448 blocks 1 longest 57344 cluster 4");
+  // Few rows take the largest, though one block holds a row.
+  EXPECT_EQ(
+      ask("persistent", kSoftmax, {{1, 29350}}),
+      "persistent axes inner form registers vector 2 in_vectors x,y merge last lanes 32 warps 16 chunks 4 unroll 1 "
+      "rows 1 slices 1 threads 512 blocks 1 longest 32768 cluster 8");
+  const std::string steps = steps_of("persistent", kSoftmax, {{8, 131072}});
+  for (const char* step :
+       {"split %mx.c by 8 outer -> g, p", "parallelize %mx.g on grid.y", "assume [%n] at_most 131072",
+        "cluster of [] blocks 8 on grid.y", "bound_launch of [] threads 1024 blocks 1"})
+    EXPECT_NE(steps.find(step), std::string::npos) << step << "\n" << steps;
+}
+
+// No cluster where a GPU has none, and where one block stores what others of its cluster read.
+TEST(PersistentScheduler, KnowsWhereClustersDoNotServe) {
+  View v = view_of(kSoftmax, {{8, 131072}});
+  DeviceProperties old = *find_device("a100");
+  const ScheduleView on_old{v.fusion, v.sizes, v.memory, old};
+  EXPECT_NE(text(find_scheduler("persistent")->choose(on_old)).find("form passes"), std::string::npos);
+  const std::string program = R"(fusion @f {
+  %m, %n = size
+  %x = input f32[%m, %n] contiguous
+  %t = input f32[%m] contiguous
+  %s = sum %x over [1]
+  %u = add %s, %t
+  %b = broadcast %u mask [0, 1]
+  %y = sub %x, %b
+  output %y
+  output %u alias %t
+}
+)";
+  EXPECT_EQ(ask("persistent", program, {{8, 65536}, {8}}).find("cluster"), std::string::npos);
 }
 
 TEST(PersistentScheduler, StatesTheLongestRowThatFits) {
@@ -320,8 +359,8 @@ TEST(Kernels, AreAsFewAsThePlanAllows) {
 
 INSTANTIATE_TEST_SUITE_P(Schedules, HandWritten,
                          ::testing::Values("row_sum", "column_sum", "total_sum", "softmax", "softmax_odd",
-                                           "softmax_long", "layer_norm", "layer_norm_odd", "layer_norm_welford",
-                                           "rms_norm", "rms_norm_odd", "rms_norm_long", "welford_batch_norm"),
+                                           "softmax_cluster", "layer_norm", "layer_norm_odd", "layer_norm_welford",
+                                           "rms_norm", "rms_norm_odd", "rms_norm_cluster", "welford_batch_norm"),
                          [](const auto& param) { return std::string(param.param); });
 
 }  // namespace

@@ -72,8 +72,8 @@ TEST(TwoPassMoments, OneRow) {
 
 // A longer row is walked in memory, and would be read once more. Columns are walked, too.
 TEST(TwoPassMoments, NotWhereARowIsWalkedInMemory) {
-  EXPECT_FALSE(is_in_two_passes(planned(kLayerNorm, 64, 1 << 18)));
-  EXPECT_FALSE(is_in_two_passes(planned(kStatistics, 64, 1 << 18)));
+  EXPECT_FALSE(is_in_two_passes(planned(kLayerNorm, 64, 1 << 20)));
+  EXPECT_FALSE(is_in_two_passes(planned(kStatistics, 64, 1 << 20)));
   std::string columns(kLayerNorm);
   for (const auto& [from, to] :
        {std::pair{"over [1]", "over [0]"}, {"mask [0, 1]", "mask [1, 0]"}, {"mask [0, 1]", "mask [1, 0]"}})

@@ -6,6 +6,7 @@
 #include "ir/table/error.h"
 #include "replay/device/compile_together.h"
 #include "replay/device/cuda_loader.h"
+#include "replay/device/kernel_images.h"
 #include "tests/support/kernel_cases.h"
 
 namespace fusebox {
@@ -95,6 +96,53 @@ TEST_F(Nvrtc, CollectivesCompile) {
   kernel("double", "x[0] = welford_add(Welford<double, double>{x[0], x[1], x[2]}, x[3]).avg;");
   for (const std::string_view architecture : kArchitectures)
     EXPECT_EQ(compile(text, architecture).log, "") << architecture;
+}
+
+TEST_F(Nvrtc, ClustersCompile) {
+  std::string text = "#include \"cluster.cuh\"\n";
+  int kernels = 0;
+  const auto kernel = [&](const std::string& parameters, const std::string& values, const std::string& places,
+                          const std::string& rest) {
+    text += "extern \"C\" __global__ void __cluster_dims__(1, 4, 1) __launch_bounds__(256) k" +
+            std::to_string(kernels++) + "(" + parameters +
+            ") {\n  extern __shared__ __align__(16) unsigned char m[];\n  " + values +
+            "\n  cluster_arrive();\n  cluster_reduce<" + rest + ">(" + places + ");\n  cluster_wait();\n}\n";
+  };
+  for (const std::string type : {"float", "double", "int64_t", "uint8_t", "bool"})
+    for (const char* over : {"kGridY", "kGridY | kBlockX", "kGridY | kBlockY | kBlockZ"}) {
+      const std::string shared = "Places<" + type + ">{reinterpret_cast<" + type + "*>(m)}";
+      kernel(type + "* x", type + " v[3] = {x[0], x[1], x[2]};", "Places<" + type + ">{v}, " + shared + ", " + shared,
+             "Sum, " + std::string(over) + ", 4, 3");
+    }
+  const std::string shared =
+      "WelfordPlaces<float, int64_t>{(float*)m, (float*)m + 64, reinterpret_cast<int64_t*>(m) + 64}";
+  kernel("float* x", "float a = x[0], b = x[1]; int64_t n = 1;",
+         "WelfordPlaces<float, int64_t>{&a, &b, &n}, " + shared + ", " + shared, "Merge, kGridY | kBlockX, 4, 1");
+  for (const std::string_view architecture : {"sm_90a", "sm_100a"})
+    EXPECT_EQ(compile(text, architecture).log, "") << architecture;
+}
+
+TEST_F(Nvrtc, OldArchitecturesHaveNoClusters) {
+  Graph kernel;
+  kernel.name = "k";
+  kernel.level = Level::kKernel;
+  Op op{OpKind::kCluster, {}, {}, {}, {}};
+  op.attrs.set_enum(AttrKey::kParallel, ParallelType::kGridX);
+  op.attrs.set(AttrKey::kClusterBlocks, int64_t{2});
+  append(kernel, Graph::body(), op);
+  const CudaSource source = emit_cuda(kernel);
+  EXPECT_NE(source.text.find("__cluster_dims__(2, 1, 1)"), std::string::npos) << source.text;
+  for (const char* architecture : {"sm_90a", "sm_100a", "sm_120"})
+    EXPECT_EQ(image_request(kernel, source, architecture).architecture, architecture);
+  for (const char* architecture : {"sm_80", "sm_89"}) {
+    try {
+      image_request(kernel, source, architecture);
+      ADD_FAILURE() << architecture << " is taken";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code, ErrorCode::kIllegalCluster);
+      EXPECT_EQ(e.place, "@k");
+    }
+  }
 }
 
 TEST_F(Nvrtc, OneSourceGivesOneBinary) {

@@ -114,6 +114,9 @@ class Moves:
     def bound_launch(self, threads: int, blocks: int) -> str:
         return self.line("bound_launch", [threads, blocks])
 
+    def cluster(self, blocks: int, on: ParallelType) -> str:
+        return self.line("cluster", [blocks], on=on.value)
+
     # -- applicable steps, the simplest first. The factors, orders and widths tried here stand for all others.
     def possible(self, kind: str) -> list[str]:
         """Lines of this kind that apply now: splits by each factor, reorders that rotate, resizes by one."""
@@ -162,6 +165,8 @@ class Moves:
             yield from (self.assume(size, LARGE) for size in self.program.sizes())
         elif kind == "bound_launch":
             yield from (self.bound_launch(1024, blocks) for blocks in (1, 2))
+        elif kind == "cluster":
+            yield from (self.cluster(blocks, on) for blocks in (2, 4, 8) for on in (ParallelType("grid.x"), ParallelType("grid.y")))
         else:
             raise NotImplementedError(f"fusebox.strategies has no rule for the step {kind}")
 
