@@ -68,9 +68,9 @@ class OpChecker {
     check_counts();
     if (op_.kind == OpKind::kInput || op_.kind == OpKind::kSize || op_.kind == OpKind::kOutput)
       return check_signature();
-    if (is_fact(op_.kind)) return check_fact();
+    if (is_fact(op_.kind)) return check_fact(g_, id_);
     if (is_low(g_)) check_low_level(view_);
-    if (is_of_cluster(op_.kind)) check_in_cluster();
+    if (is_of_cluster(op_.kind)) check_in_cluster(g_, id_);
     check_types();
     if (is_low(g_)) return;
     check_constants(g_, op_.kind, op_.attrs, op_.operands);
@@ -104,26 +104,6 @@ class OpChecker {
     for (RegionId r : op_.regions)
       if (static_cast<bool>(g_[r].index) != (op_.kind == OpKind::kFor))
         refuse(ErrorCode::kInvalidGraph, "has a region with an index that it does not take, or without one");
-  }
-
-  // A fact belongs to a schedule or its kernel, and holds everywhere in it.
-  void check_fact() const {
-    if (g_.level == Level::kMath)
-      refuse(ErrorCode::kWrongLevel, "states a fact of a schedule; apply the step to a fusion instead");
-    check_low_level(view_);
-    const auto& body = g_[Graph::body()].ops;
-    if (std::find(body.begin(), body.end(), id_) == body.end())
-      refuse(ErrorCode::kInvalidGraph, "stands outside the body");
-    if (op_.kind == OpKind::kAssume) return;
-    for (OpId other : body)
-      if (other != id_ && g_[other].kind == op_.kind)
-        refuse(ErrorCode::kInvalidGraph, "stands twice; a kernel has one of them");
-  }
-
-  void check_in_cluster() const {
-    const auto& body = g_[Graph::body()].ops;
-    if (std::ranges::none_of(body, [&](OpId id) { return g_[id].kind == OpKind::kCluster; }))
-      refuse(ErrorCode::kInvalidGraph, "stands in a kernel whose blocks form no clusters; add the op `cluster`");
   }
 
   void check_signature() const {

@@ -36,6 +36,10 @@ void check_ids(const Graph& g);
 std::vector<OpId> check_order(const Graph& g);
 // Checks the format, attributes, dtypes, ranks and axes of one op.
 void check_op(const Graph& g, OpId op, const Defects& defects);
+// Checks a fact (FUSEBOX_FACT_OPS): it belongs to a schedule or its kernel, and holds everywhere in it.
+void check_fact(const Graph& g, OpId op);
+// Checks that an op by which the blocks of a cluster wait stands in a kernel that has clusters.
+void check_in_cluster(const Graph& g, OpId op);
 // Checks the domains of tensors.
 class TensorChecker {
  public:

@@ -32,6 +32,7 @@
 #include "passes/nest/nest.h"
 #include "passes/nest/statement.h"
 #include "passes/nest/symbols.h"
+#include "passes/plan/clusters.h"
 
 namespace fusebox {
 
@@ -135,19 +136,6 @@ struct Exchange {
   bool is_cluster = false;         // the blocks are those of a cluster
   bool is_last = false;            // the last block alone has the results
   std::vector<OpId> readers = {};  // ascending: the ops that run in the last block, beside the reduction's `final`
-};
-
-// The clusters that the schedule asks for: all blocks along a grid axis.
-struct Cluster {
-  ParallelType axis = ParallelType::kGridX;
-  int64_t blocks = 1;
-};
-
-// The shared memory of a block for the parts of all blocks of its cluster: `lists` lists of `elements` elements for each
-// block and each combination of the threads along `groups`.
-struct ClusterPlaces {
-  int64_t lists = 0, elements = 0;
-  std::vector<ParallelType> groups;
 };
 
 // A condition of a statement in an unswitched loop, taken at the last point of the loop. If all of them hold, the body
