@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(All, RowSchedules,
                                            Case{"loss_of_one_row", kLoss, 1, 88512, "cluster 8"},
                                            Case{"loss_of_three_rows", kLoss, 3, 70001, "cluster 8"},
                                            Case{"softmax_of_two_rows", kSoftmax, 2, 40000, "cluster 8"},
-                                           Case{"softmax_of_many_rows", kSoftmax, 200, 40001, "cluster 4"},
+                                           Case{"softmax_of_many_rows", kSoftmax, 200, 40001, "form passes"},
                                            Case{"loss_of_one_longer_row", kLoss, 1, 300001, "most_rows 1"},
                                            Case{"softmax_of_two_longer_rows", kSoftmax, 2, 300000, "most_rows 2"}),
                          [](const auto& param) { return std::string(param.param.name); });

@@ -50,6 +50,7 @@ TEST(ReductionSchedules, GiveWhatTheReferenceGivesInClusters) {
   RunOptions options = automatic();
   options.device->block_threads = 32;
   options.device->registers = 32 * 41;
+  options.device->multiprocessors = 4096;  // so rows are few
   const uint64_t first = setting("FUSEBOX_FIRST_SEED", 1), count = setting("FUSEBOX_SCHEDULES", 2000);
   int in_clusters = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
