@@ -17,6 +17,8 @@ Step parallelized(const std::string& tensor, const std::string& domain, Parallel
 }  // namespace
 
 bool StepMaker::recipe() {
+  // Clusters of one segment are rare otherwise.
+  if (in_part_ && names_part_ && random_.one_in(2) && clustered_rows()) return true;
   switch (random_.below(4)) {
     case 0:
       return vector_rows();
