@@ -2,8 +2,9 @@
 //
 // The error of a sum of n products is at most n roundings of the sum of the products' magnitudes, in any order: N. J.
 // Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., §3.1. Two roundings are allowed for each, because
-// tensor cores truncate. Products of narrow floats are accumulated in float. If a plan may compute what follows a product
-// in the same call (ir/infer/product_call.h), the bound also allows the product without its rounding to 16 bits.
+// tensor cores truncate. A library may take subnormal factors in f32 as 0. Products of narrow floats are accumulated in
+// float. If a plan may compute what follows a product in the same call (ir/infer/product_call.h), the bound also allows
+// the product without its rounding to 16 bits.
 #include <ATen/ATen.h>
 
 #include "ir/infer/product_call.h"
@@ -22,6 +23,17 @@ at::Tensor spread_of(const Bilinear& f, const Carried& a, const Carried& b, cons
   if (!a.exact()) spread = spread + f(a.bound, magnitudes(b.value));
   if (!a.exact() && !b.exact()) spread = spread + f(a.bound, b.bound);
   return at::nan_to_num(spread, kInfinity, kInfinity);
+}
+
+// How much a product of f32 changes if a library takes subnormal factors as 0, as was seen on an H200: infinite where one
+// meets an infinity, because 0 times an infinity is NaN.
+at::Tensor without_subnormals(const Bilinear& f, const at::Tensor& a, const at::Tensor& b) {
+  const auto small = [](const at::Tensor& t) { return at::abs(t) * at::logical_and(t != 0, at::abs(t) < 0x1p-126); };
+  const auto infinite = [](const at::Tensor& t) { return at::isinf(t).to(at::kDouble); };
+  const at::Tensor x = at::nan_to_num(small(a)), y = at::nan_to_num(small(b));
+  if (!x.any().item<bool>() && !y.any().item<bool>()) return at::zeros({}, at::kDouble);
+  const at::Tensor lost = f(x, infinite(b)) + f(infinite(a), y);
+  return at::where(lost > 0, kInfinity, f(x, finite_sizes(b)) + f(finite_sizes(a), y));
 }
 
 // Also allows values that are not rounded to the dtype, each as far from `wide` as `error`.
@@ -46,6 +58,7 @@ Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b
   at::Tensor sizes = f(finite_sizes(a.value), finite_sizes(b.value));
   at::Tensor error = sizes * (2.02 * parts * static_cast<double>(terms + 1) * unit_roundoff(declared)) +
                      static_cast<double>(terms) * ulp_of(accumulator, 0.0);
+  if (declared == Dtype::kFloat) error = error + without_subnormals(f, a.value, b.value);
   if (terms == 0) error = at::zeros_like(error);
   at::Tensor spread = spread_of(f, a, b, value);
   if (addend) {

@@ -45,6 +45,23 @@ class Aten : public ::testing::Test {
 using Numbers = std::vector<double>;
 using Extents = std::vector<int64_t>;
 
+// A library may take subnormal numbers as 0, and then an infinity times one is NaN.
+TEST_F(Aten, ProductsMayLoseSubnormals) {
+  const std::string program =
+      "fusion @f {\n  %x = input f32[1, 2] contiguous\n  %w = input f32[2, 1] contiguous\n"
+      "  %y = matmul %x, %w : f32[1, 1]\n  output %y\n}\n";
+  const auto accepts = [&](double x, double w, double result) {
+    (void)run(program, {list(Dtype::kFloat, {1, 2}, {x, 1.0}), list(Dtype::kFloat, {2, 1}, {w, 2.0})});
+    TensorData t = allocate_tensor(Dtype::kFloat, {1, 1});
+    store_element(t, 0, from_double(Dtype::kFloat, result));
+    return compare(t, last_.outputs.at(0)).ok;
+  };
+  EXPECT_TRUE(accepts(INFINITY, 0x1p-140, NAN) && accepts(INFINITY, 0x1p-140, INFINITY));
+  EXPECT_FALSE(accepts(INFINITY, 0x1p-120, NAN));
+  EXPECT_TRUE(accepts(0x1p127, 0x1p-127, 2.0) && accepts(0x1p127, 0x1p-127, 3.0));
+  EXPECT_FALSE(accepts(0x1p126, 0x1p-126, 2.0));
+}
+
 TEST_F(Aten, ViewsAndShapes) {
   const Argument x = list(Dtype::kFloat, {2, 3}, {0, 1, 2, 3, 4, 5});
   const std::string head = "fusion @f {\n  %x = input f32[2, 3]\n";
