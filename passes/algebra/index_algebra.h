@@ -242,7 +242,8 @@ class IndexAlgebra {
   std::optional<Form> extreme(Form value, bool upper);
   std::optional<Form> atom_extreme(AtomId atom, bool upper);
   int64_t ratio(Form a, Form b) const;
-  Form under(AtomId atom, std::span<const Form> given);
+  Form under(Form value, std::span<const Form> given, int depth);
+  Form under(AtomId atom, std::span<const Form> given, int depth);
   bool mentions(Form value, AtomId loop) const;
   bool same_by_floors(Form a, Form b);
   void add_floors(Poly& poly, Form value, Coefficient coefficient, int depth);

@@ -57,7 +57,11 @@ int64_t IndexAlgebra::ratio(Form a, Form b) const {
 }
 
 Form IndexAlgebra::under(Form value, std::span<const Form> given) {
-  if (given.empty()) return value;
+  constexpr int kDepth = 3;  // of digits of digits
+  return given.empty() ? value : under(value, given, kDepth);
+}
+
+Form IndexAlgebra::under(Form value, std::span<const Form> given, int depth) {
   value = resolve(value);
   const FormRecord record = store_.form(value);
   Form sum = constant(record.constant);
@@ -68,7 +72,7 @@ Form IndexAlgebra::under(Form value, std::span<const Form> given) {
     const uint32_t degree = store_.monomial(term.monomial).count;
     for (uint32_t j = 0; j < degree; ++j) {
       const AtomId atom = store_.factors(term.monomial)[j];
-      const Form simpler = under(atom, given);
+      const Form simpler = under(atom, given, depth);
       changed |= !(simpler == form_of(atom));
       product = mul(product, simpler);
     }
@@ -77,10 +81,16 @@ Form IndexAlgebra::under(Form value, std::span<const Form> given) {
   return changed ? sum : value;
 }
 
-Form IndexAlgebra::under(AtomId atom, std::span<const Form> given) {
+Form IndexAlgebra::under(AtomId atom, std::span<const Form> given, int depth) {
   const AtomRecord record = store_.atom(atom);
   if (record.kind != AtomKind::kDigit || record.exact) return form_of(atom);
-  const Form whole = value_of({record.root}), divisor = store_.intern(record.divisor);
+  const Form root = value_of({record.root}), divisor = store_.intern(record.divisor);
+  const Form whole = depth > 0 ? under(root, given, depth - 1) : root;
+  if (!(whole == root)) {
+    // The digit of something simpler: (p mod n) / m is p / m below n.
+    const Form quotient = floor_div(whole, divisor);
+    return under(record.range == kNoRange ? quotient : mod(quotient, store_.intern(record.range)), given, depth - 1);
+  }
   const auto is_below = [&](Form bound) { return prove_nonneg(sub(sub(bound, whole), constant(1)), given); };
   if (!prove_nonneg(whole, given)) return form_of(atom);
   if (is_below(divisor)) return {};

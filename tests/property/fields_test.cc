@@ -282,7 +282,7 @@ TEST(Fields, EveryMemberOfABundleComesBack) {
   Bundle rare;
   rare.stages = {{static_cast<Stage>(0), rare_module()}, {static_cast<Stage>(1), parse_module(kModule)}};
   change_bundle(rare, 0, "rare");
-  for (uint64_t seed = 0; seed < 40; ++seed)
+  for (uint64_t seed = 0; seed < 120; ++seed)
     change_bundle(testing::random_bundle(seed), 4, "bundle " + std::to_string(seed));
   std::set<std::string_view> owners;
   for (const FieldKind& kind : field_kinds()) owners.insert(kind.owner);
