@@ -51,10 +51,9 @@ Graph inferred_again(const Graph& g) {
   return again;
 }
 
-// Whether inference leaves an axis of `now` to the sizes of a run that it did not leave to them in `before`. Steps could
-// not resolve such an axis, because the tensor has it resolved already.
-bool opens_axes(const Graph& before, const Graph& now) {
-  const Graph again = inferred_again(now);
+// Whether inference of `now`, which gave `again`, leaves an axis to the sizes of a run that it did not leave to them in
+// `before`. Steps could not resolve such an axis, because the tensor has it resolved already.
+bool opens_axes(const Graph& before, const Graph& now, const Graph& again) {
   std::optional<Graph> was;
   for (size_t i = 0; i < before.values.size(); ++i) {
     const ValueId v(i);
@@ -68,7 +67,8 @@ bool opens_axes(const Graph& before, const Graph& now) {
 // Whether inference accepts the program again, and leaves its outputs as they lie and its axes as resolved as they were.
 bool infers(const Graph& before, const Graph& now) {
   try {
-    return !changes_outputs(now, inferred_again(now)) && !opens_axes(before, now);
+    const Graph again = inferred_again(now);
+    return !changes_outputs(now, again) && !opens_axes(before, now, again);
   } catch (const Error& e) {
     if (row_of(e.code).outcome == Outcome::kInternal) throw;
     return false;

@@ -84,6 +84,7 @@ CLASSES: dict[str, type[FuseboxError]] = {
     "E0319": FuseboxValueError,
     "E0320": FuseboxValueError,
     "E0321": FuseboxError,
+    "E0322": FuseboxValueError,
     "E0326": FuseboxError,
     # execution
     "E0401": FuseboxInputError,

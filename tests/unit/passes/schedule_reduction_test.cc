@@ -176,7 +176,7 @@ TEST(PersistentScheduler, SharesALongRowInACluster) {
       ask("persistent", kSoftmax, {{8, 131072}}),
       "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 32 chunks 2 unroll 1 "
       "rows 1 slices 1 threads 1024 blocks 1 longest 131072 cluster 8");
-  // Blocks read many rows again: they keep the memory busier than clusters do.
+  // Blocks read many rows again.
   EXPECT_EQ(ask("persistent", kSoftmax, {{8192, 50304}}).find("cluster"), std::string::npos);
   // Though one block holds a row.
   EXPECT_EQ(
