@@ -287,6 +287,7 @@ class Cutter {
   Graph schedule(const Scheduler& scheduler, Tried& t, const Replacement* replacement, CutPart& part) const {
     const ScheduleView view = view_of(t);
     const Heuristics chosen = scheduler.choose(view);
+    if (options_.others) part.others = scheduler.others(view);
     const auto apply = [&](const Heuristics& heuristics) {
       part.heuristics = heuristics;
       part.steps = scheduler.plan(view, heuristics);
