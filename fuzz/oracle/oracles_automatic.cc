@@ -100,13 +100,15 @@ void tune(OracleRun& run) {
   options.inputs = bound_inputs(run.arguments());
   options.defects = run.options().defects;
   options.device = default_device();
+  options.others = true;
   std::optional<Compiled> reached;
   try {
     Compiled at = compile(run.fusion(), run.sizes(), options);
     uint64_t draw = digest(run.fusion()).low;
     for (int hop = 0; hop < kHops && !at.automatic->decisions.empty(); ++hop) {
       const Decision d = at.automatic->decisions[draw % at.automatic->decisions.size()];
-      const auto next = neighbours(d.heuristics);
+      auto next = neighbours(d.heuristics);
+      next.insert(next.end(), d.others.begin(), d.others.end());
       draw /= 5;
       if (next.empty()) continue;
       const Heuristics& taken = next[draw % next.size()];

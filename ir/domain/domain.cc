@@ -82,6 +82,7 @@ std::vector<DomainId> descendants(const Graph& g, const Tensor& t, std::span<con
 }
 
 std::vector<DomainId> leaves(const Graph& g, DomainId d) {
+  if (!g[d].def) return {d};
   std::vector<DomainId> result;
   for (DomainId a : ancestors(g, std::span(&d, 1)))
     if (!g[a].def) result.push_back(a);

@@ -336,8 +336,8 @@ std::optional<Error> error_of(F f) {
 }  // namespace
 
 size_t symbolic_axes(const Graph& g, ValueId tensor) {
-  return static_cast<size_t>(std::ranges::count_if(
-      g.tensor_of(tensor).logical, [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; }));
+  return static_cast<size_t>(std::ranges::count_if(g.tensor_of(tensor).logical,
+                                                   [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; }));
 }
 
 bool has_own_symbolic_axes(OpKind kind) {

@@ -269,36 +269,38 @@ class Cutter {
     return std::nullopt;
   }
 
-  // The fusion with these steps, which the scheduler made from the heuristics.
-  Graph with_steps(Tried& t, const Heuristics& heuristics, const std::vector<Step>& steps) const {
+  // The fusion with these steps, which the scheduler made from the heuristics, and what is known of its kernel plan.
+  std::pair<Graph, std::shared_ptr<KernelPlan::Views>> with_steps(Tried& t, const Heuristics& heuristics,
+                                                                  const std::vector<Step>& steps) const {
     const Written written = std::exchange(t.memo.schedule, {});
     if (written.prepared && written.heuristics == heuristics && options_.defects.empty() &&
         written.prepared->w.steps() == steps)
-      return written.prepared->w.take_graph();
+      return {written.prepared->w.take_graph(), written.views};
     Graph result = t.fusion;
     StepApplier applier(result, options_.defects);
     work_.steps += static_cast<int64_t>(steps.size());
     for (const Step& step : steps) applier.apply(step);
-    return result;
+    return {std::move(result), nullptr};
   }
 
   // Fills in the part and returns the fusion with its schedule. Throws if no kernel can be made.
   Graph schedule(const Scheduler& scheduler, Tried& t, const Replacement* replacement, CutPart& part) const {
     const ScheduleView view = view_of(t);
     const Heuristics chosen = scheduler.choose(view);
+    if (options_.others) part.others = scheduler.others(view);
     const auto apply = [&](const Heuristics& heuristics) {
       part.heuristics = heuristics;
       part.steps = scheduler.plan(view, heuristics);
       part.executor = scheduler.executor;
       if (part.executor != SegmentExecutor::kKernel) return t.fusion;
       if (options_.defects.has(Defect::kChoiceForgotten)) part.heuristics.choices.pop_back();
-      Graph scheduled = with_steps(t, heuristics, part.steps);
+      auto [scheduled, views] = with_steps(t, heuristics, part.steps);
       // In the order of the view's fusion, whose classes go by the ids of its values.
       ++work_.kernel_plans;
-      const KernelPlan plan = plan_refusable(scheduled, {.defects = options_.defects, .sizes = {}});
+      const KernelPlan plan = plan_refusable(scheduled, {.defects = options_.defects, .sizes = {}}, std::move(views));
       if (!shows_vectors(view, plan))
         throw Error(ErrorCode::kUnalignedVector, "its vectors need more than is known of sizes and of memory");
-      return scheduled;
+      return std::move(scheduled);
     };
     if (replacement != nullptr && replacement->chosen == chosen) {
       Graph replaced;
@@ -309,7 +311,8 @@ class Cutter {
         return apply(*next);
       } catch (const Error& e) {
         next = with_narrower_vectors(*next);
-        if (e.code != ErrorCode::kUnalignedVector || !next) throw;  // any other code: narrower vectors do not help
+        const bool is_vectors = e.code == ErrorCode::kUnalignedVector || e.code == ErrorCode::kIllegalVectorize;
+        if (!is_vectors || !next) throw;  // narrower vectors do not help
       }
     }
   }

@@ -21,6 +21,7 @@ struct CutPart {
   SegmentExecutor executor = SegmentExecutor::kKernel;
   Heuristics heuristics;
   std::vector<Declined> declined;
+  std::vector<Heuristics> others = {};  // if they are asked for
 };
 
 // The segment's name of a part, by its position and the number of parts.

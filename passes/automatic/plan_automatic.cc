@@ -49,7 +49,7 @@ AutomaticPlan plan_automatic(const Graph& fusion, const AutomaticOptions& option
       plan.steps.push_back(std::move(step));
     }
     if (part.heuristics.scheduler.empty()) part.heuristics.scheduler = kUnfused;
-    plan.decisions.push_back({name, std::move(part.heuristics), std::move(part.declined)});
+    plan.decisions.push_back({name, std::move(part.heuristics), std::move(part.declined), std::move(part.others)});
   }
   return plan;
 }

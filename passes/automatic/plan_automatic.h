@@ -29,8 +29,9 @@ struct Declined {
 // How one segment is scheduled.
 struct Decision {
   std::string segment;
-  Heuristics heuristics;           // its scheduler is "unfused" if none takes the segment
-  std::vector<Declined> declined;  // the schedulers before it in the table
+  Heuristics heuristics;                // its scheduler is "unfused" if none takes the segment
+  std::vector<Declined> declined;       // the schedulers before it in the table
+  std::vector<Heuristics> others = {};  // that its scheduler would have a search measure, if they were asked for
   bool operator==(const Decision&) const = default;
 };
 
@@ -53,6 +54,7 @@ struct AutomaticOptions {
   DeviceProperties device = default_device();
   // By segment: heuristics in place of those that its scheduler chooses.
   std::map<std::string, Replacement> heuristics = {};
+  bool others = false;   // fill in Decision::others
   Defects defects = {};  // seeded
   // How ATen lays out what its segments make for these sizes and inputs (segment/crossing_layouts.h).
   InferLayouts infer = nullptr;

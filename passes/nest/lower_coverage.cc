@@ -2,6 +2,7 @@
 // leave some out.
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
@@ -9,12 +10,6 @@
 
 namespace fusebox {
 namespace {
-
-// Adds the domain and every domain that it is made from by the tensor's transforms.
-void add_ancestors(const Graph& g, DomainId d, std::set<DomainId>& to) {
-  if (!to.insert(d).second || !g[d].def) return;
-  for (DomainId from : g[g[d].def].inputs) add_ancestors(g, from, to);
-}
 
 // A stage of a reduction keeps a part of the axis that it splits, so its loops must come from the parts. A loop that is
 // made from both a reduced axis and a kept one would have one accumulator for all elements.
@@ -63,24 +58,26 @@ std::vector<CutLoop> cut_loops(const Graph& g, const NestPlan& plan) {
     const auto& results = g[nest.op].results;
     const Tensor& t = g.tensor_of(results[0]);
     const auto& loop = loop_of(t);
+    if (std::ranges::none_of(t.transforms, [&](TransformId id) { return g[id].kind == TransformKind::kResize; }))
+      continue;
     const auto of_op = op_transforms(g, t);
-    std::vector<std::set<DomainId>> made_from(loop.size());
-    for (size_t i = 0; i < loop.size(); ++i) add_ancestors(g, loop[i], made_from[i]);
-    std::set<DomainId> laid_out;
-    for (DomainId d : t.allocation) add_ancestors(g, d, laid_out);
+    const auto holds = [](const std::vector<DomainId>& list, DomainId d) { return std::ranges::count(list, d) > 0; };
+    std::vector<std::vector<DomainId>> made_from;  // by loop
+    for (DomainId d : loop) made_from.push_back(ancestors(g, std::span(&d, 1)));
+    const std::vector<DomainId> laid_out = ancestors(g, t.allocation);
     const bool is_given_out =
         std::any_of(results.begin(), results.end(), [&](ValueId v) { return given_out.contains(v); });
     for (TransformId id : t.transforms) {
       const Transform& resize = g[id];
       if (resize.kind != TransformKind::kResize) continue;
       const auto is_looped = [&](DomainId d) {
-        return std::any_of(made_from.begin(), made_from.end(), [&](const auto& set) { return set.contains(d); });
+        return std::ranges::any_of(made_from, [&](const auto& list) { return holds(list, d); });
       };
       // Loops made from a resize's output have too few points if the resize cut. For the op's own resize the elements
       // are those of its output, so loops made from its input have too few points if it expanded.
       const bool is_ops = std::find(of_op.begin(), of_op.end(), id) != of_op.end();
       // A layout made from a cut domain has no place for elements that other loops make.
-      if (!is_ops && laid_out.contains(resize.outputs[0]) && !is_looped(resize.outputs[0]) &&
+      if (!is_ops && holds(laid_out, resize.outputs[0]) && !is_looped(resize.outputs[0]) &&
           (may_be_beyond(g, resize.factor, 1) || may_be_beyond(g, resize.right, 1)))
         throw Error(ErrorCode::kIllegalAllocation,
                     "a resize may cut this layout short of the tensor's elements; lay the tensor out without it",
@@ -91,7 +88,7 @@ std::vector<CutLoop> cut_loops(const Graph& g, const NestPlan& plan) {
       if (!may_be_beyond(g, resize.factor, sign) && !may_be_beyond(g, resize.right, sign)) continue;
       // A reader in the same iteration does not miss the elements that no loop point makes.
       for (size_t i = 0; i < loop.size(); ++i) {
-        if (!made_from[i].contains(looped)) continue;
+        if (!holds(made_from[i], looped)) continue;
         if (is_given_out) refuse_cut_loop(g, {nest.op, i, looped});
         if (i >= nest.shared) result.push_back({nest.op, i, looped});
       }

@@ -188,6 +188,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
                               .memory = memory_classes(fusion, options.inputs, options.defects),
                               .device = *options.device,
                               .heuristics = options.heuristics,
+                              .others = options.others,
                               .defects = options.defects,
                               .infer = options.infer,
                               .inputs = options.inputs};

@@ -41,6 +41,7 @@ struct CompileOptions {
   std::vector<BoundInput> inputs = {};
   // By segment of the automatic plan: heuristics in place of its scheduler's own choice (AutomaticOptions).
   std::map<std::string, Replacement> heuristics = {};
+  bool others = false;        // fill in Decision::others
   Defects defects = {};       // seeded
   bool digest_plans = false;  // fill in Compiled::plans
   // How ATen segments lay out what they make (segment/crossing_layouts.h). Null: it is made contiguous.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "passes/schedule/neighbours.h"
 
@@ -13,7 +14,9 @@ class Search {
  public:
   Search(const Graph& fusion, const Bindings& bindings, const CompileOptions& options, const MeasureProgram& measure,
          const TuneOptions& how)
-      : fusion_(fusion), bindings_(bindings), options_(options), measure_(measure), how_(how) {}
+      : fusion_(fusion), bindings_(bindings), options_(options), measure_(measure), how_(how) {
+    options_.others = true;
+  }
 
   Tuned run() {
     tuned_.best = compile(fusion_, bindings_, options_);
@@ -28,7 +31,7 @@ class Search {
     best_ = *first;
     const std::vector<Decision> decisions = tuned_.best.automatic->decisions;
     for (const Decision& d : decisions)
-      if (!neighbours(d.heuristics).empty()) search(d);
+      if (!neighbours(d.heuristics).empty() || !d.others.empty()) search(d);
     return std::move(tuned_);
   }
 
@@ -36,14 +39,14 @@ class Search {
   void search(const Decision& d) {
     TunedSegment result{d.segment, d.heuristics, d.heuristics, best_, best_, 0};
     std::set<std::string> seen{text(d.heuristics)};
-    bool is_better = true;
-    while (is_better) {
-      is_better = false;
-      const Heuristics from = result.best;
-      for (const Heuristics& next : neighbours(from)) {
-        if (result.tries >= how_.most_tries || !seen.insert(text(next)).second) continue;
-        is_better |= attempt(d.segment, next, result);
-      }
+    const auto is_better = [&](std::span<const Heuristics> among) {
+      bool found = false;
+      for (const Heuristics& next : among)
+        if (result.tries < how_.most_tries && seen.insert(text(next)).second) found |= attempt(d.segment, next, result);
+      return found;
+    };
+    is_better(d.others);
+    while (is_better(neighbours(result.best))) {
     }
     options_.heuristics[d.segment] = {result.chosen, result.best};
     result.after = best_;

@@ -1,7 +1,7 @@
 // A search among the neighbours of the schedulers' heuristics, by a measure of the compiled programs.
 //
-// The search goes from segment to segment of the automatic plan. It compiles the neighbours of the segment's heuristics,
-// measures each, and goes on from the best one, until none is better. How the fusion is cut does not change.
+// The search goes from segment to segment of the automatic plan. It compiles the other choices that the segment's scheduler
+// names, and the neighbours of its heuristics, measures each, and goes on from the best one, until none is better. How the fusion is cut does not change.
 //
 // Invariants: a program is measured only if it is the plan with the heuristics that were asked for. The result follows
 // from the arguments and the measure alone. The steps of the best program make it again without any search.

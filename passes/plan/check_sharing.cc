@@ -72,9 +72,10 @@ KernelPlan check_sharing(KernelPlan plan) {
     for (const Nest& nest : plan.nest_plan.nests)
       for (size_t k = 0; k < g[nest.op].operands.size(); ++k) {
         const ValueId v = g[nest.op].operands[k];
-        const bool is_read = v && g.is_tensor(v) && g[v].def == cut.op;
-        if (is_read && (reads_by_data(g, g[nest.op], k) || !reads_within(plan, nest.op, k, cut.cut)))
-          refuse_cut_loop(g, cut);
+        if (!v || !g.is_tensor(v) || g[v].def != cut.op) continue;
+        const bool is_inside = !reads_by_data(g, g[nest.op], k) &&
+                               (walks_alike(plan, nest.op, k) || reads_within(plan, nest.op, k, cut.cut));
+        if (!is_inside) refuse_cut_loop(g, cut);
       }
   for (const Nest& nest : plan.nest_plan.nests) {
     const OpId consumer = nest.op;

@@ -54,7 +54,17 @@ class Comparer {
     return result_;
   }
 
+  bool walks_alike() {
+    if (!reads_in_place() || mine_.size() != loop_.size()) return false;
+    pairs_ = map_producer_to_consumer(g_, consumer_, operand_);
+    for (size_t i = 0; i < loop_.size(); ++i)
+      if (plan_.is_replicated(mine_[i]) || !is_made_alike(loop_[i], mine_[i])) return false;
+    return true;
+  }
+
  private:
+  // Whether mapped axes are one place of the producer's own result.
+  bool reads_in_place() const { return leader_ == g_[consumer_].operands[operand_] && !stretches(g_[consumer_].kind); }
   ParallelType parallel(size_t i) const { return plan_.nest_plan.nodes[from_.path[i]].parallel; }
   bool wants_shared(size_t i) const {
     return i < together_ && (i < from_.shared || !is_thread(parallel(i))) && !is_reduction(g_, loop_[i]);
@@ -125,7 +135,7 @@ class Comparer {
 
   // Most ops read their operands along loops that the same steps have made.
   void compare_transforms() {
-    if (leader_ != g_[consumer_].operands[operand_] || stretches(g_[consumer_].kind)) return;
+    if (!reads_in_place()) return;
     pairs_ = map_producer_to_consumer(g_, consumer_, operand_);
     for (size_t i = 0; i < loop_.size(); ++i) {
       if (wants_shared(i) && !plan_.is_replicated(mine_[i])) result_.shared[i] = is_made_alike(loop_[i], mine_[i]);
@@ -212,6 +222,10 @@ bool reads_within(const KernelPlan& plan, OpId consumer, size_t operand, DomainI
       }))
     return true;
   return view.algebra.prove_nonneg(place) && view.algebra.prove_less(place, extent);
+}
+
+bool walks_alike(const KernelPlan& plan, OpId consumer, size_t operand) {
+  return Comparer(plan, consumer, operand).walks_alike();
 }
 
 const Correspondence& correspondence(KernelPlan& plan, OpId consumer, size_t operand) {

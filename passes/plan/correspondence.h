@@ -20,6 +20,10 @@ const Correspondence& correspondence(KernelPlan& plan, OpId consumer, size_t ope
 // operand's producer. Loops that are made from the domain do not tell: a swizzle wraps an element that lies
 // outside, and a split rounds up.
 bool reads_within(const KernelPlan& plan, OpId consumer, size_t operand, DomainId domain);
+// Whether the same transforms make all loops of the operand's producer and all loops of the consumer from axes that are
+// read at one place. At each loop point the consumer then reads what the producer made at the same point, in whatever
+// nest that was.
+bool walks_alike(const KernelPlan& plan, OpId consumer, size_t operand);
 // Whether a thread (or a block, if `grid`) reads an element that another one makes.
 bool crosses_threads(KernelPlan& plan, OpId producer, OpId consumer, bool grid);
 

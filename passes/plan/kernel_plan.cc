@@ -72,7 +72,8 @@ std::optional<ScalarParameter> parameter_of(const Graph& g, int symbol) {
   return ScalarParameter{{}, tensor, static_cast<uint32_t>(position_in(order, DomainId(domain)))};
 }
 
-KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options) {
+KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options,
+                          std::shared_ptr<KernelPlan::Views> views) {
   for (const IterDomain& d : scheduled.domains)
     if (d.iter_type == IterType::kSymbolic)
       throw Error(ErrorCode::kNotConcretized, "this axis is not resolved; concretize the program for its inputs first",
@@ -84,6 +85,7 @@ KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options) {
                       " has no kernel, ATen alone computes it; assign it to a segment of its own, by aten",
                   "%" + scheduled[op.results[0]].name);
   KernelPlan plan(scheduled, options);
+  if (views) plan.views = std::move(views);
   for (const auto stage : {plan_threads, plan_buffers, plan_empty_threads, plan_replicas, check_sharing, plan_loops,
                            plan_shared, plan_syncs, plan_cascades, plan_storage, plan_exchanges, check_clusters})
     plan = stage(std::move(plan));

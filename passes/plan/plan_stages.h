@@ -48,8 +48,10 @@ std::optional<std::string> check_plan(const KernelPlan& plan);
 // Runs all stages. Throws what they throw, kNotConcretized for a graph with symbolic axes, and kNotInKernel for an op
 // that ATen alone computes.
 KernelPlan plan_kernel(const Graph& scheduled, const PlanOptions& options = {});
-// All up to plan_exchanges. Throws exactly where plan_kernel throws.
-KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options = {});
+// All up to plan_exchanges. Throws exactly where plan_kernel throws. `views` are those of a plan of the same graph without
+// defects, whose axes are known to be replicated or not: what was worked out for them is not worked out again.
+KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options = {},
+                          std::shared_ptr<KernelPlan::Views> views = nullptr);
 
 // Fills in at_home and accumulators_at.
 void place_in_loops(KernelPlan& plan);

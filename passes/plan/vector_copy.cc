@@ -18,15 +18,31 @@ bool is_vector_copy(const KernelPlan& plan, OpId id) {
 
 namespace {
 
+bool divided(const KernelPlan& plan, IndexAlgebra& algebra, Form form, int64_t width, std::set<Divisibility>& needed);
+
+// Whether the width divides an atom that equals one of a few forms, because it divides each of them.
+bool divides_each(const KernelPlan& plan, IndexAlgebra& algebra, AtomId atom, int64_t width,
+                  std::set<Divisibility>& needed) {
+  const AtomView view = algebra.atom(atom);
+  if (view.kind != AtomKind::kMin && view.kind != AtomKind::kMax && view.kind != AtomKind::kNamed) return false;
+  std::set<Divisibility> of_args;
+  for (Form arg : view.args)
+    if (!divided(plan, algebra, arg, width, of_args)) return false;
+  needed.merge(of_args);
+  return true;
+}
+
 // Whether the width divides the form. The launch may check part of it: `needed` gets those facts. False: it cannot be
 // shown.
 bool divided(const KernelPlan& plan, IndexAlgebra& algebra, Form form, int64_t width, std::set<Divisibility>& needed) {
   if (algebra.constant_part(form) % width != 0) return false;
   for (const TermView& term : algebra.terms(form)) {
     if (term.coefficient % width == 0) continue;
+    const int64_t rest = width / std::gcd(width, term.coefficient);  // the coefficient brings its part of the width
     std::vector<ScalarParameter> product;
     bool has_stride = false;
     const std::vector<AtomId> factors(term.factors.begin(), term.factors.end());
+    if (std::ranges::any_of(factors, [&](AtomId f) { return divides_each(plan, algebra, f, rest, needed); })) continue;
     for (AtomId f : factors) {
       const AtomView atom = algebra.atom(f);
       if (atom.kind != AtomKind::kSymbol) continue;
@@ -38,35 +54,37 @@ bool divided(const KernelPlan& plan, IndexAlgebra& algebra, Form form, int64_t w
     if (product.empty()) return false;
     if (has_stride && plan.defects().has(Defect::kVectorStride)) continue;
     std::sort(product.begin(), product.end());
-    // The coefficient brings its part of the width.
-    needed.insert({width / std::gcd(width, term.coefficient), product});
+    needed.insert({rest, product});
   }
   return true;
 }
 
 }  // namespace
 
-std::optional<VectorNeeds> needs_of_width(const KernelPlan& plan, StatementView& view, int64_t width) {
-  const Graph& g = *plan.graph;
-  IndexAlgebra& algebra = view.algebra;
-  const int node = static_cast<int>(view.path.back());
-  const ValueId to = g[view.op].results[0], from = g[view.op].operands[0];
+CopyNeeds::CopyNeeds(const KernelPlan& plan, StatementView& view) : plan_(plan), view_(view) {
+  const Op& op = (*plan.graph)[view.op];
+  DomainValues values = view.feed(0);
+  source_ = view.index_of(plan.buffer_of(op.operands[0]), values);
+  target_ = view.index_of(plan.buffer_of(op.results[0]), view.own);
+  for (const DomainCheck& check : view.own.checks())
+    if (view.algebra.depends_on(check.value, static_cast<int>(view.path.back()))) checks_.push_back(check);
+}
+
+std::optional<VectorNeeds> CopyNeeds::of_width(int64_t width) const {
+  const Graph& g = *plan_.graph;
+  IndexAlgebra& algebra = view_.algebra;
   VectorNeeds needs;
   const auto is_vector = [&](Form value) {
-    const auto linear = algebra.linear_in(value, node);
+    const auto linear = algebra.linear_in(value, static_cast<int>(view_.path.back()));
     return linear && algebra.constant_value(linear->coefficient) == 1 &&
-           divided(plan, algebra, linear->rest, width, needs.divisibilities);
+           divided(plan_, algebra, linear->rest, width, needs.divisibilities);
   };
-  DomainValues values = view.feed(0);
-  if (!is_vector(view.index_of(plan.buffer_of(from), values)) ||
-      !is_vector(view.index_of(plan.buffer_of(to), view.own)))
-    return std::nullopt;
-  for (const DomainCheck& check : view.own.checks())
-    if (algebra.depends_on(check.value, node) &&
-        (!is_vector(check.value) || !divided(plan, algebra, check.extent, width, needs.divisibilities)))
+  if (!is_vector(source_) || !is_vector(target_)) return std::nullopt;
+  for (const DomainCheck& check : checks_)
+    if (!is_vector(check.value) || !divided(plan_, algebra, check.extent, width, needs.divisibilities))
       return std::nullopt;
-  for (ValueId v : {to, from})
-    if (const Buffer& b = plan.buffer_of(v); b.memory == MemoryType::kGlobal)
+  for (ValueId v : {g[view_.op].results[0], g[view_.op].operands[0]})
+    if (const Buffer& b = plan_.buffer_of(v); b.memory == MemoryType::kGlobal)
       needs.alignments[b.storage] = width * size_bytes(g[v].dtype);
   return needs;
 }

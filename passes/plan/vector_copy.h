@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "passes/plan/kernel_plan.h"
 #include "passes/plan/statement_view.h"
@@ -22,9 +23,21 @@ struct VectorNeeds {
 };
 
 bool is_vector_copy(const KernelPlan& plan, OpId op);
-// The facts that a vectorized copy of so many elements of the innermost loop needs, as if the op were one.
-// Nothing if a side cannot be shown to lie side by side. The loop's extent is a multiple of the width.
-std::optional<VectorNeeds> needs_of_width(const KernelPlan& plan, StatementView& view, int64_t width);
+// What a vectorized copy needs, as if the op of the view were one.
+class CopyNeeds {
+ public:
+  CopyNeeds(const KernelPlan& plan, StatementView& view);
+  // The facts that so many elements of the innermost loop need. Nothing if a side cannot be shown to lie side by side.
+  // The loop's extent is a multiple of the width.
+  std::optional<VectorNeeds> of_width(int64_t width) const;
+
+ private:
+  const KernelPlan& plan_;
+  StatementView& view_;
+  Form source_, target_;
+  std::vector<DomainCheck> checks_;  // that depend on the innermost loop
+};
+
 // Throws kIllegalVectorize, naming the loop.
 VectorCopy plan_vector_copy(const KernelPlan& plan, StatementView& view, VectorNeeds& needs);
 

@@ -299,10 +299,11 @@ Written take_loops(const ScheduleView& view, Heuristics h) {
 // By copy: the elements that it can move at once.
 using Widths = std::vector<int64_t>;
 
-// The widths of these copies, or nothing if the kernel plan refuses the schedule.
-std::optional<Widths> widths_of(const ScheduleView& view, const Prepared& p, const std::vector<std::string>& copies) {
+// What `ask` says of widths, or nothing if the kernel plan refuses the schedule.
+template <class Ask>
+auto unless_refused(Ask&& ask) -> std::optional<decltype(ask())> {
   try {
-    return vector_widths(view, p.w.graph(), copies);
+    return ask();
   } catch (const Error& e) {
     if (e.code == ErrorCode::kInternal) throw;
     return std::nullopt;
@@ -321,11 +322,12 @@ struct Vectors {
   std::vector<std::string> copies;
   Widths widths;
   std::vector<Heuristic> multiples;  // the facts that these widths take
-  bool is_refused = false;           // by the kernel plan: chunks of several elements may be what it refuses
+  std::shared_ptr<KernelPlan::Views> views;
+  bool is_refused = false;  // by the kernel plan: chunks of several elements may be what it refuses
 };
 
-// The facts about sizes, and the widths with them, if they make accesses wider.
-void choose_multiples(const ScheduleView& view, int64_t vector, Vectors& v) {
+// The facts about sizes, and the widths with them, if they make accesses wider. `asked` gave the widths without.
+void choose_multiples(const ScheduleView& view, int64_t vector, VectorWidths& asked, Vectors& v) {
   std::vector<std::string> narrow;
   for (size_t i = 0; i < v.copies.size(); ++i)
     if (v.widths[i] < vector) narrow.push_back(v.copies[i]);
@@ -335,10 +337,14 @@ void choose_multiples(const ScheduleView& view, int64_t vector, Vectors& v) {
   // The facts stand behind the loops here, and before them in the plan. The kernel plan knows them either way.
   const std::shared_ptr<Prepared> with = std::exchange(v.schedule, nullptr);  // it is no plan: some copies are narrower
   for (const Heuristic& m : multiples) write_multiple(with->w, m);
+  const auto widths = [&](const std::vector<std::string>& copies) {
+    return unless_refused([&] { return asked.of(copies); });
+  };
+  if (!unless_refused([&] { return asked.learn_facts(), true; })) return;
   const int64_t wide = vector * static_cast<int64_t>(v.copies.size() - narrow.size());
-  const auto of_narrow = widths_of(view, *with, narrow);
+  const auto of_narrow = widths(narrow);
   if (!of_narrow || wide + sum_of_wide(*of_narrow) <= sum_of_wide(v.widths)) return;
-  auto wider = widths_of(view, *with, v.copies);
+  auto wider = widths(v.copies);
   if (!wider || sum_of_wide(*wider) <= sum_of_wide(v.widths)) return;
   v.widths = std::move(*wider);
   v.multiples = std::move(multiples);
@@ -363,10 +369,15 @@ Vectors choose_vectors(const ScheduleView& view, const Heuristics& h) {
     return {};
   }
   result.schedule = tried;
-  const auto widths = widths_of(view, *tried, result.copies);
+  result.widths = Widths(result.copies.size(), 1);
+  if (result.copies.empty()) return result;
+  auto asked = unless_refused([&] { return VectorWidths(view, w.graph()); });
+  const auto widths = asked ? unless_refused([&] { return asked->of(result.copies); }) : std::nullopt;
   result.is_refused = !widths;
-  result.widths = widths.value_or(Widths(result.copies.size(), 1));
-  choose_multiples(view, h.number("vector"), result);
+  if (result.is_refused) return result;
+  result.widths = *widths;
+  result.views = asked->views();
+  choose_multiples(view, h.number("vector"), *asked, result);
   return result;
 }
 
@@ -402,7 +413,7 @@ Heuristics choose(const ScheduleView& view, std::string_view scheduler, int64_t 
   h.choices.insert(h.choices.end(), found.multiples.begin(), found.multiples.end());
   for (size_t i = 0; i < found.copies.size(); ++i)
     if (found.widths[i] > 1) h.set("%" + found.copies[i], found.widths[i]);
-  if (view.memo && is_plan) view.memo->schedule = {h, found.schedule};
+  if (view.memo && is_plan) view.memo->schedule = {h, found.schedule, false, found.views};
   return h;
 }
 

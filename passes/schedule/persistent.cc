@@ -20,6 +20,11 @@ Heuristics persistent_choose(const ScheduleView& view) {
   return *choose_passes(view, *ReductionSpace::find(view.fusion, why), why);
 }
 
+std::vector<Heuristics> persistent_others(const ScheduleView& view) {
+  std::string why;
+  return other_passes(view, *ReductionSpace::find(view.fusion, why));
+}
+
 std::vector<Step> persistent_plan(const ScheduleView& view, const Heuristics& h) {
   std::string why;
   return plan_reduction(view, *ReductionSpace::find(view.fusion, why), h);

@@ -129,16 +129,19 @@ class Chooser {
                 {.lanes = kSharedStripThreads, .unroll = kSharedUnroll, .slices = slices, .most_rows = sizes_.rows});
   }
 
+  // Rows each in the registers of so many blocks, which are a cluster. Nothing if it does not hold one.
+  std::optional<Heuristics> in_cluster_of(int64_t blocks) {
+    constexpr int64_t kFirstArchitecture = 90;
+    if (architecture() < kFirstArchitecture || overwrites_small()) return std::nullopt;
+    Chooser part = *this;
+    part.sizes_.row = ceil_div(ceil_div(sizes_.row, access_.vector), blocks) * access_.vector;
+    return part.in_part(blocks);
+  }
+
   // Few long rows, each in the registers of several blocks, which are a cluster. Nothing if it does not hold one. Where rows
   // are many, blocks that read a row again were faster on an H200 (rms norm of [1216, 56448] in bf16 182 µs and in clusters
   // 262) while the rows of clusters lay in local memory; they lie in registers now, and were not measured again.
-  std::optional<Heuristics> in_cluster() {
-    constexpr int64_t kFirstArchitecture = 90;
-    if (architecture() < kFirstArchitecture || overwrites_small() || !leaves_most_idle()) return std::nullopt;
-    Chooser part = *this;
-    part.sizes_.row = ceil_div(ceil_div(sizes_.row, access_.vector), kBlocksOfCluster) * access_.vector;
-    return part.in_part();
-  }
+  std::optional<Heuristics> in_cluster() { return leaves_most_idle() ? in_cluster_of(kBlocksOfCluster) : std::nullopt; }
 
   // The kept axes lie innermost: neighbouring threads take neighbouring columns.
   Heuristics in_columns(bool may_slice) {
@@ -215,7 +218,7 @@ class Chooser {
 
  private:
   // The part of a row that a block of a cluster keeps. Nothing if no block holds it.
-  std::optional<Heuristics> in_part() {
+  std::optional<Heuristics> in_part(int64_t blocks) {
     const int64_t words = kept_words(), warp = view_.device.warp;
     for (int64_t elements : elements_of_thread()) {
       const int64_t most = std::max<int64_t>(elements / access_.vector, 1);
@@ -223,13 +226,13 @@ class Chooser {
       const auto warps = warps_of_row(chunks, words);
       const int64_t most_threads = elements < kLeastElements ? kThreadsOfCluster : view_.device.block_threads;
       if (!warps || *warps * warp > most_threads) continue;
-      const int64_t longest = kBlocksOfCluster * warp * *warps * chunks * access_.vector;
+      const int64_t longest = blocks * warp * *warps * chunks * access_.vector;
       if (view_.defects.has(Defect::kChunksFew)) chunks = std::max<int64_t>(chunks / 2, 1);
       return plan("registers", {.lanes = warp,
                                 .warps = *warps,
                                 .chunks = chunks,
                                 .longest = longest - (view_.defects.has(Defect::kLongestShort) ? 1 : 0),
-                                .cluster = kBlocksOfCluster});
+                                .cluster = blocks});
     }
     return std::nullopt;
   }
@@ -426,6 +429,22 @@ std::optional<Heuristics> choose_passes(const ScheduleView& view, const Reductio
     return std::nullopt;
   }
   return chooser.is_inner() ? chooser.in_strips(false) : chooser.in_columns(false);
+}
+
+std::vector<Heuristics> other_passes(const ScheduleView& view, const ReductionSpace& space) {
+  std::vector<Heuristics> found;
+  const auto add = [&](const std::optional<Heuristics>& h) {
+    if (h && std::ranges::count(found, *h) == 0) found.push_back(*h);
+  };
+  // Each from a chooser of its own: making one choice changes what the next would start from.
+  const auto chooser = [&] { return Chooser(view, space, "persistent"); };
+  if (!chooser().is_inner()) return found;
+  for (int64_t blocks = 2; blocks <= kBlocksOfCluster; blocks *= 2) add(chooser().in_cluster_of(blocks));
+  add(chooser().in_registers());
+  add(chooser().in_strips(false));
+  std::string why;
+  if (const auto chosen = choose_passes(view, space, why)) std::erase(found, *chosen);
+  return found;
 }
 
 std::optional<Heuristics> choose_walks(const ScheduleView& view, const ReductionSpace& space, std::string& why) {

@@ -16,6 +16,9 @@ Heuristics choose_one_pass(const ScheduleView& view, const ReductionSpace& space
 // walk too long; `why` then says so.
 std::optional<Heuristics> choose_passes(const ScheduleView& view, const ReductionSpace& space, std::string& why);
 
+// Other choices for several passes, for a search that measures: clusters of blocks, registers, rows that are read again.
+std::vector<Heuristics> other_passes(const ScheduleView& view, const ReductionSpace& space);
+
 // Rows in registers, walked by threads that sum columns too. Nothing if the row does not fit or rows are few; `why`
 // then says so.
 std::optional<Heuristics> choose_walks(const ScheduleView& view, const ReductionSpace& space, std::string& why);

@@ -12,6 +12,7 @@
 
 #include <memory>
 
+#include "passes/plan/kernel_plan.h"
 #include "passes/schedule/heuristics.h"
 #include "passes/schedule/planning_work.h"
 #include "passes/schedule/prepared.h"
@@ -21,8 +22,9 @@ namespace fusebox {
 // A fusion with steps that heuristics gave.
 struct Written {
   Heuristics heuristics;
-  std::shared_ptr<Prepared> prepared;  // null: nothing is written yet
-  bool is_refused = false;             // the last step is
+  std::shared_ptr<Prepared> prepared;                  // null: nothing is written yet
+  bool is_refused = false;                             // the last step is
+  std::shared_ptr<KernelPlan::Views> views = nullptr;  // of the kernel plan of these steps, as far as they are known
 };
 
 struct ScheduleMemo {

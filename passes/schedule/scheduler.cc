@@ -4,7 +4,10 @@
 
 namespace fusebox {
 
-#define FUSEBOX_SCHEDULER(prefix, name, executor, summary)           \
+std::vector<Heuristics> no_others(const ScheduleView&) { return {}; }
+std::vector<Heuristics> persistent_others(const ScheduleView&);
+
+#define FUSEBOX_SCHEDULER(prefix, name, executor, others, summary)   \
   std::optional<std::string> prefix##_declines(const ScheduleView&); \
   Heuristics prefix##_choose(const ScheduleView&);                   \
   std::vector<Step> prefix##_plan(const ScheduleView&, const Heuristics&);
@@ -13,8 +16,8 @@ namespace fusebox {
 
 std::span<const Scheduler> schedulers() {
   static constexpr Scheduler kRows[] = {
-#define FUSEBOX_SCHEDULER(prefix, name, executor, summary) \
-  {name, summary, SegmentExecutor::executor, prefix##_declines, prefix##_choose, prefix##_plan},
+#define FUSEBOX_SCHEDULER(prefix, name, executor, others, summary) \
+  {name, summary, SegmentExecutor::executor, prefix##_declines, prefix##_choose, others, prefix##_plan},
 #include "passes/schedule/scheduler_table.inc"
 #undef FUSEBOX_SCHEDULER
   };

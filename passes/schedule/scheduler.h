@@ -27,6 +27,8 @@ struct Scheduler {
   // Why it cannot make one kernel of this fusion: a lower-case clause; nothing if it can.
   std::optional<std::string> (*declines)(const ScheduleView& view);
   Heuristics (*choose)(const ScheduleView& view);
+  // Choices of another kind that may be as fast, for a search that measures. Their schedules may be refused.
+  std::vector<Heuristics> (*others)(const ScheduleView& view);
   std::vector<Step> (*plan)(const ScheduleView& view, const Heuristics& heuristics);
 };
 

@@ -249,7 +249,7 @@ Heuristics transpose_choose(const ScheduleView& view) {
       if (ends_in_chunk(t.p.w, name)) copies.push_back(name);
     for (const std::string& name : copies) t.p.w.parallelize(name, t.p.w.loops(name).back(), ParallelType::kVectorize);
     t.write_inlining();
-    const auto widths = vector_widths(view, t.p.w.graph(), copies);
+    const auto widths = copies.empty() ? std::vector<int64_t>() : VectorWidths(view, t.p.w.graph()).of(copies);
     for (size_t i = 0; i < copies.size(); ++i)
       if (widths[i] > 1) h.set("%" + copies[i], widths[i]);
     const bool is_plan = std::ranges::all_of(widths, [&](int64_t width) { return width == vector; });

@@ -22,13 +22,16 @@ bool shows(const ScheduleView& view, const KnownDivisors& known, const Needs& ne
                              [&](const auto& a) { return any_address || known.is_aligned(a.first, a.second); });
 }
 
+bool overwrites(const Graph& g) {
+  return std::ranges::any_of(outputs(g), [](const OutputRef& out) { return static_cast<bool>(out.alias); });
+}
+
 // The kernel plan as far as the views of its copies need it, and what refuses it so far. The extents of the launch cost
 // most and concern no vector; only the order of reads and overwriting stores asks for them.
-KernelPlan plan_of_copies(const Graph& scheduled) {
+KernelPlan plan_of_copies(const ScheduleView& view, const Graph& scheduled) {
+  if (view.memo && view.memo->work) ++view.memo->work->kernel_plans;
   KernelPlan plan(scheduled);
-  const bool overwrites =
-      std::ranges::any_of(outputs(scheduled), [](const OutputRef& out) { return static_cast<bool>(out.alias); });
-  if (overwrites) {
+  if (overwrites(scheduled)) {
     plan = plan_empty_threads(plan_buffers(plan_threads(std::move(plan))));
   } else {
     check_coverage(scheduled, plan.nest_plan);
@@ -42,25 +45,37 @@ KernelPlan plan_of_copies(const Graph& scheduled) {
 
 }  // namespace
 
-std::vector<int64_t> vector_widths(const ScheduleView& view, const Graph& scheduled,
-                                   std::span<const std::string> copies) {
+VectorWidths::VectorWidths(const ScheduleView& view, const Graph& scheduled)
+    : view_(view), scheduled_(scheduled), plan_(plan_of_copies(view, scheduled)) {}
+
+// Without overwriting stores no stage of the plan looks at facts, only the views do.
+void VectorWidths::learn_facts() {
+  if (overwrites(scheduled_)) {
+    plan_ = plan_of_copies(view_, scheduled_);
+    return;
+  }
+  plan_.buffers.resize(scheduled_.values.size());
+  plan_.classes = ExtentClasses(scheduled_, plan_.defects());
+  plan_.facts = stated_facts(scheduled_);
+  plan_.views = std::make_shared<KernelPlan::Views>(scheduled_.ops.size());
+}
+
+std::vector<int64_t> VectorWidths::of(std::span<const std::string> copies) const {
   std::vector<int64_t> widths(copies.size(), 1);
-  if (copies.empty()) return widths;
-  if (view.memo && view.memo->work) ++view.memo->work->kernel_plans;
-  const KernelPlan plan = plan_of_copies(scheduled);
-  const KnownDivisors known(view, scheduled);
+  const KnownDivisors known(view_, scheduled_);
   for (size_t i = 0; i < copies.size(); ++i) {
-    const ValueId v = *find_value(scheduled, copies[i]);
-    const auto& loop = loop_of(scheduled.tensor_of(v));
+    const ValueId v = *find_value(scheduled_, copies[i]);
+    const auto& loop = loop_of(scheduled_.tensor_of(v));
     if (loop.empty()) continue;
-    StatementView statement(plan, scheduled[v].def);
+    StatementView statement(plan_, scheduled_[v].def);
     const auto extent = statement.algebra.constant_value(statement.own.extent(loop.back()));
     if (!extent || *extent < 2) continue;
     int64_t width = std::min<int64_t>(power_of_two_in(*extent, kVectorBytes),
-                                      kVectorBytes / std::min<int64_t>(size_bytes(scheduled[v].dtype), kVectorBytes));
+                                      kVectorBytes / std::min<int64_t>(size_bytes(scheduled_[v].dtype), kVectorBytes));
+    const CopyNeeds copy(plan_, statement);
     const auto is_shown = [&](int64_t w) {
-      const auto needs = needs_of_width(plan, statement, w);
-      return needs && shows(view, known, *needs);
+      const auto needs = copy.of_width(w);
+      return needs && shows(view_, known, *needs);
     };
     // A vector of two needs no more than a wider one, so most copies that cannot be wide are asked for once.
     if (width > 2 && !is_shown(2)) width = 1;

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
+#include <functional>
+#include <numeric>
 
 #include "ir/table/families.h"
 #include "replay/aten/failures.h"
@@ -70,13 +72,30 @@ at::Tensor with_strides(const at::Tensor& t, at::IntArrayRef strides) {
 // The bytes of every tensor of ATen's on a CPU begin at such an address. Libraries add in another order elsewhere.
 constexpr uintptr_t kAlignment = 64;
 
-// The tensor at an address where ATen would have put it, so that results do not depend on where a caller's memory lies.
-at::Tensor aligned(const at::Tensor& t) {
-  if (!t.is_cpu() || t.numel() == 0 || reinterpret_cast<uintptr_t>(t.data_ptr()) % kAlignment == 0) return t;
+int64_t span_of(const at::Tensor& t) {
   int64_t span = 1;
   for (int64_t axis = 0; axis < t.dim(); ++axis) span += (t.size(axis) - 1) * t.stride(axis);
-  // Few elements that lie far apart are copied one by one.
-  if (span > 8 * t.numel()) return with_strides(t, t.strides());
+  return span;
+}
+
+// A copy in which the axes lie in the same order, one beside another. An axis of stride 0 keeps it.
+at::Tensor moved_together(const at::Tensor& t) {
+  std::vector<int64_t> order(static_cast<size_t>(t.dim())), strides = t.strides().vec();
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::less(), [&](int64_t axis) { return t.stride(axis); });
+  int64_t next = 1;
+  for (const int64_t axis : order)
+    if (t.stride(axis) != 0) next *= t.size(axis), strides[static_cast<size_t>(axis)] = next / t.size(axis);
+  return with_strides(t, strides);
+}
+
+// The tensor as ATen would have put it into memory, so that results do not depend on where a caller's memory lies. Few
+// elements that lie far apart are moved together, wherever they are: a copy of all between them could need too much memory.
+at::Tensor aligned(const at::Tensor& t) {
+  if (!t.is_cpu() || t.numel() == 0) return t;
+  const int64_t span = span_of(t);
+  if (span > 8 * t.numel()) return moved_together(t);
+  if (reinterpret_cast<uintptr_t>(t.data_ptr()) % kAlignment == 0) return t;
   const at::Tensor flat = at::empty({span}, t.options());
   std::memcpy(flat.data_ptr(), t.data_ptr(), static_cast<size_t>(span * t.element_size()));
   return flat.as_strided(t.sizes(), t.strides());

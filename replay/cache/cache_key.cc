@@ -53,8 +53,8 @@ std::string device_bytes(const DeviceProperties& d) {
 CacheKey program_key(const FusionRequest& request, const Defects& defects) {
   // A new member of CompileOptions fails to compile here. Add it below if a program depends on it; if it makes the plan
   // depend on sizes, such programs need KeySizes::kExact in fusion_cache.cc.
-  // `known` and `digest_plans` change no program. The inputs' sizes are `fusion_key`'s.
-  const auto& [steps, device, segmentation, index_bits, sizes, heuristics, broken, digest_plans, infer, known] =
+  // `known`, `others` and `digest_plans` change no program. The inputs' sizes are `fusion_key`'s.
+  const auto& [steps, device, segmentation, index_bits, sizes, heuristics, others, broken, digest_plans, infer, known] =
       request.options;
   CacheKey key;
   key.push_back(key_part("build", build_digest()));

@@ -306,6 +306,16 @@ TEST(StatementView, OneViewDoesNotInvalidateAnother) {
   EXPECT_EQ(print_form(plan, f.algebra, index), text);
 }
 
+// The views of a plan serve another plan of the same graph.
+TEST(StatementView, KnownViewsChangeNothing) {
+  const Graph g = scheduled(kInlinedRows);
+  KernelPlan first = plan_refusable(g);
+  for (const Nest& nest : first.nest_plan.nests) StatementView(first, nest.op);
+  const KernelPlan second = plan_refusable(g, {}, first.views);
+  EXPECT_EQ(second.views, first.views);
+  EXPECT_EQ(print_plan(plan_statements(second)), print_plan(plan_kernel(g)));
+}
+
 // Faults that check_plan must name.
 TEST(CheckPlan, FindsWhatDoesNotHoldTogether) {
   const Graph g = scheduled(kInlinedRows);

@@ -66,6 +66,30 @@ TEST(Resize, VectorsGoThroughSlicesAndACatOfTheInnermostAxis) {
   expect_choices(p, {{"vector", 8}, {"%x_in", 8}, {"%x_in_1", 8}, {"%x_in_2", 8}, {"%sin_in", 4}, {"%y", 8}});
 }
 
+// Each x is rotated by 256 columns, or by none if there are fewer: the offsets are the smaller of 256 and a size.
+std::string rotations(int count) {
+  std::string program = "fusion @f {\n  %m, %n = size\n  %x0 = input bf16[%m, %n] contiguous\n";
+  for (int i = 0; i < count; ++i) {
+    const std::string k = std::to_string(i), x = "%x" + k;
+    program += "  %low" + k + " = slice " + x + " from [0, 0] to [%m, 256] by [1, 1]\n";
+    program += "  %high" + k + " = slice " + x + " from [0, 256] to [%m, %n] by [1, 1]\n";
+    program += "  %turned" + k + " = cat [%high" + k + ", %low" + k + "] axis 1\n";
+    program += "  %x" + std::to_string(i + 1) + " = add " + x + ", %turned" + k + "\n";
+  }
+  return program + "  output %x" + std::to_string(count) + "\n}\n";
+}
+
+// A load in vectors has a loop of its own behind all slices and cats, which its readers walk alike.
+TEST(Resize, VectorsGoThroughOffsetsThatAreTheSmallerOfTwo) {
+  const Planned one = plan_of(rotations(1), contiguous({{4096, 512}}));
+  expect_choices(one, {{"vector", 8}, {"%x0_in", 8}, {"%x0_in_1", 8}, {"%x0_in_2", 8}, {"%x1", 8}, {"multiple %n", 0}});
+  const Planned two = plan_of(rotations(2), contiguous({{4096, 512}}));
+  EXPECT_EQ(two.scheduler(), "resize") << two.why("resize");
+  EXPECT_EQ(two.vectors(), (std::map<int64_t, int>{{16, 10}}));  // x at 9 places, and the store
+  // 4 divides 500, and 8 does not.
+  EXPECT_EQ(plan_of(rotations(1), contiguous({{4096, 500}})).vectors(), (std::map<int64_t, int>{{8, 4}}));
+}
+
 // Half of 120 is 60, which 4 divides and 8 does not.
 TEST(Resize, AnOffsetNarrowsOnlyTheLoadsBehindIt) {
   const Planned p = plan_of_file("corpus/programs/rope.fir", {{64, 4096, 120}, {4096, 120}, {4096, 120}});

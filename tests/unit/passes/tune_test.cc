@@ -53,6 +53,24 @@ TEST(Tune, StepsRepeatTheBestWithoutASearch) {
   EXPECT_EQ(digest(c.kernels.at(0)), digest(t.best.kernels.at(0)));
 }
 
+// A scheduler names choices of another kind, which no chain of doublings and halvings reaches.
+TEST(Tune, LooksAtOtherFormsOfASchedule) {
+  Program p;
+  p.options.inputs = {BoundInput{.shape = {4096, 65536}, .align = 256}};
+  p.bindings = bind_sizes(p.fusion, p.options.inputs);
+  const auto is_cluster_of = [](const Heuristics& h, int64_t blocks) {
+    return text(h).ends_with("cluster " + std::to_string(blocks));
+  };
+  const Tuned t = tune(p.fusion, p.bindings, p.options, [&](const Compiled& c) {
+    return std::optional(is_cluster_of(heuristics_of(c), 4) ? 1.0 : is_cluster_of(heuristics_of(c), 8) ? 2.0 : 3.0);
+  });
+  ASSERT_EQ(t.segments.size(), 1u);
+  EXPECT_EQ(text(t.segments[0].chosen).find("cluster"), std::string::npos);
+  EXPECT_TRUE(is_cluster_of(t.segments[0].best, 4)) << text(t.segments[0].best);
+  // Nobody else pays for them.
+  EXPECT_TRUE(compile(p.fusion, p.bindings, p.options).automatic->decisions.at(0).others.empty());
+}
+
 TEST(Tune, KeepsTheChoiceWhereNothingIsBetter) {
   const Program p;
   const Tuned t = tune(p.fusion, p.bindings, p.options, [](const Compiled&) { return std::optional(7.0); });

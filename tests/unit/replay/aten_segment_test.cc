@@ -330,5 +330,27 @@ TEST(AtenSegment, ProductsDoNotDependOnWhereMemoryLies) {
   EXPECT_FALSE(first_difference(first, sums(0, "%c")));
 }
 
+// A copy of all between the elements would take 16 GiB.
+TEST(AtenSegment, ProductsOfElementsFarApartTakeLittleMemory) {
+  NEEDS_ATEN;
+  const std::string text = R"(fusion @f {
+  %x = input f32[5] contiguity [false]
+  %w = input f32[5, 5] contiguous
+  %y = linear %x, %w : f32[5]
+  output %y
+}
+)";
+  const auto product = [&](const std::string& layout) {
+    const std::vector<Argument> given = {
+        make_argument(parse_input_option("x=f32[5] " + layout + " integers -4 4 seed 1"), Dtype::kFloat, false),
+        make_argument(parse_input_option("w=f32[5, 5] integers -4 4 seed 2"), Dtype::kFloat, false)};
+    const fusebox::Run run = run_program(parse_module(text), given, {.executor = Executor::kHost});
+    EXPECT_FALSE(run.failure) << run.failure->message;
+    return as_tensor(run.outputs.at(0).value);
+  };
+  EXPECT_FALSE(first_difference(product("strides [1073741816] offset 1"), product("")));
+  EXPECT_FALSE(first_difference(product("strides [1073741824]"), product("")));
+}
+
 }  // namespace
 }  // namespace fusebox
