@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -233,6 +234,8 @@ class Machine {
   // -- grid_collectives.cc
   static constexpr int64_t kBranches = 16;  // parts that a thread adds up at a node of the tree of blocks, at most
   size_t part_offset(const Instruction& i, int64_t element, size_t value, int64_t groups) const;
+  const Instruction& awaited(std::span<Group> groups, std::string_view message);
+  void use_shared_workspaces(Group& g, const Instruction& i);
   void stage(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   void take_part(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   bool comes_last(Group& g, uint32_t buffer, int64_t slot, int64_t count);
