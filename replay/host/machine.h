@@ -226,6 +226,7 @@ class Machine {
   void reduce_block(const Group& g, const Instruction& i, const LaneProgram::Functions& f, const Rows& rows);
   void block_reduce(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   void block_broadcast(Group& g, const Instruction& i);
+  void warp_reduce(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   void use_workspace(Group& g, uint32_t buffer, int64_t first, int64_t used, int64_t needed);
   void check_counter(Group& g, uint32_t buffer, int64_t slot);
   void participate(Group& g, const Instruction& i, uint32_t value, std::byte* to);
