@@ -126,6 +126,8 @@ void BytecodeCompiler::op(OpId id) {
     case OpKind::kBlockReduce:
     case OpKind::kBlockBroadcast:
       return collective(op);
+    case OpKind::kWarpReduce:
+      return warp_reduce(op);
     case OpKind::kPreparedDiv:
       return prepared_div(op);
     case OpKind::kPhilox:

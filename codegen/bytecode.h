@@ -52,6 +52,7 @@ enum class Opcode : uint8_t {
   kGridReduce,   // dst: whether this block has the result; workspaces: arrays, global and shared workspaces; `buffer`:
                  // arrivals; immediate: slot
   kBlockBroadcast,
+  kWarpReduce,  // lists: results, values; immediate: lanes of a group
   kClusterArrive,
   kClusterWait,
   kClusterReduce,  // workspaces: arrays, shared places for the parts of blocks, shared workspaces; immediate: blocks

@@ -56,6 +56,21 @@ void BytecodeCompiler::collective(const Op& op) {
   emit(i);
 }
 
+void BytecodeCompiler::warp_reduce(const Op& op) {
+  Instruction i{.opcode = Opcode::kWarpReduce};
+  const auto dtype_of = [&](size_t k) { return g_[op.results[k]].dtype; };
+  i.reduce = op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp);
+  if (op.operands.size() != (i.reduce == ReduceOp::kWelford ? 3 : 1) || op.results.size() != op.operands.size())
+    throw Error(ErrorCode::kOperandCount, "welford combines three values, other reductions one", place(op.results[0]));
+  i.values = list(op.operands.size(), [&](size_t k) { return as(op.operands[k], dtype_of(k)); });
+  i.immediate = op.attrs.integer(AttrKey::kWidth, 1);
+  i.dtype = dtype_of(0);
+  if (i.values.count == 3) i.to = count_dtype(compute_dtype(i.dtype), dtype_of(2));
+  i.results = list(op.results.size(),
+                   [&](size_t k) { return registers_[op.results[k].index] = new_register(dtype_of(k), false); });
+  emit(i);
+}
+
 uint32_t BytecodeCompiler::threads_of(const Op& op) const {
   uint32_t threads = 0;
   for (const int64_t t : op.attrs.ints(AttrKey::kThreads)) {

@@ -91,6 +91,7 @@ class BytecodeCompiler {
   void grid_barrier(const Op& op);
   void grid_reduce(const Op& op);
   void cluster_reduce(const Op& op);
+  void warp_reduce(const Op& op);
   // An instruction that combines arrays of blocks, with its lists of buffers, which follow one another in `workspaces`.
   Instruction of_blocks(const Op& op, Opcode opcode);
   void welford(const Op& op);

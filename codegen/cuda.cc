@@ -261,6 +261,8 @@ void CudaEmitter::op(const Op& op) {
     case OpKind::kBlockReduce:
     case OpKind::kBlockBroadcast:
       return collective(op);
+    case OpKind::kWarpReduce:
+      return warp_reduce(op);
     case OpKind::kGridReduce:
       return grid_reduce(op);
     case OpKind::kWelfordCombine:

@@ -119,12 +119,7 @@ void CudaEmitter::collective(const Op& op) {
   for (size_t i = 0; i < count; ++i) places += (i == 0 ? "" : ", ") + buffer(workspaces[i]);
   places += "}";
 
-  // Without memory, each row lies in the lanes of one warp.
-  const OpId def = g_[workspaces[0]].def;
-  const bool is_in_warps = def && g_[def].kind == OpKind::kAllocate && constant_integer(g_, g_[def].operands[0]) == 0;
-  std::string text = (is_in_warps ? "lanes_reduce<" : "block_reduce<") +
-                     std::string(kReduceOps[static_cast<size_t>(op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp))]) +
-                     ", " + threads + ", ";
+  std::string text = "block_reduce<" + reduce_text(op) + ", " + threads + ", ";
   text += op.attrs.flag(AttrKey::kAll) ? "kAllThreads" : "kFirstThread";
   text += ">(" + value + ", " + places + ")";
   if (is_welford) {
@@ -133,6 +128,22 @@ void CudaEmitter::collective(const Op& op) {
     text = cuda_convert(text, dtypes[0], g_[op.results[0]].dtype, headers_);
     line(define(op.results[0]) + text + ";");
   }
+}
+
+void CudaEmitter::warp_reduce(const Op& op) {
+  headers_.need(CudaHeader::kReduce);
+  const bool is_welford = op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp) == ReduceOp::kWelford;
+  const std::string place = op.results.empty() ? "" : "%" + g_[op.results[0]].name;
+  if (op.operands.size() != (is_welford ? 3 : 1) || op.results.size() != op.operands.size())
+    throw Error(ErrorCode::kOperandCount, "welford combines three values, other reductions one", place);
+  const auto dtype_of = [&](size_t i) { return g_[op.results[i]].dtype; };
+  const std::string text =
+      "warp_reduce<" + reduce_text(op) + ", " + std::to_string(op.attrs.integer(AttrKey::kWidth, 1)) + ">(";
+  if (is_welford)
+    return line(define_all(op) + text + "Welford" + welford_type(dtype_of(0), dtype_of(2)) + "{" +
+                as(op.operands[0], dtype_of(0)) + ", " + as(op.operands[1], dtype_of(1)) + ", " +
+                as(op.operands[2], dtype_of(2)) + "});");
+  line(define(op.results[0]) + text + as(op.operands[0], dtype_of(0)) + ");");
 }
 
 void CudaEmitter::welford_combine(const Op& op) {

@@ -52,6 +52,7 @@ class CudaEmitter {
   void collective(const Op& op);
   void grid_reduce(const Op& op);
   void cluster_reduce(const Op& op);
+  void warp_reduce(const Op& op);
   // Lists of buffers that blocks combine: how many elements they have, and one list as an argument.
   int64_t array_elements(const Op& op, std::span<const ValueId> arrays) const;
   std::string places_of(const Op& op, std::span<const ValueId> list);

@@ -65,6 +65,8 @@ bool is_of(Feature feature, const Graph& g, const Op& op) {
       return op.kind == OpKind::kRunAten && !op.results.empty();
     case Feature::kClusters:
       return op.kind == OpKind::kCluster;
+    case Feature::kLanes:
+      return op.kind == OpKind::kWarpReduce;
     case Feature::kComplexFunctions:
       return op.kind == OpKind::kScatterAdd || op.kind == OpKind::kScaledMm || is_of_complex(g, op);
   }
@@ -132,6 +134,7 @@ bool uses(const Bundle& b, Feature feature) {
     case Feature::kLaunchRecords:
     case Feature::kComplexFunctions:
     case Feature::kClusters:
+    case Feature::kLanes:
       return std::ranges::any_of(b.steps, [&](const StepList& l) { return have(l.steps, feature); }) ||
              std::ranges::any_of(b.stages, [&](const StageRecord& s) { return uses(s.module, feature); }) ||
              std::ranges::any_of(b.records, [&](const CacheRecord& r) { return uses(r, feature); });

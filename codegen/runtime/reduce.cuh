@@ -123,8 +123,8 @@ __device__ T shuffle_down(T value, uint32_t distance) {
   return both.value;
 }
 // The value of the first of each `width` neighbouring lanes.
-template <class T>
-__device__ T shuffle_first(T value, uint32_t width = 32) {
+template <int width = 32, class T>
+__device__ T shuffle_first(T value) {
   Words<T> both(value);
   for (int i = 0; i < Words<T>::kCount; ++i) both.words[i] = __shfl_sync(0xffffffffu, both.words[i], 0, width);
   return both.value;
@@ -154,15 +154,16 @@ __device__ T warps_reduce(T value, P places, const Group& group) {
   return valid == kAllThreads ? shuffle_first(value) : value;
 }
 
-// The same as block_reduce without memory and without a barrier, where each group lies in the lanes of one warp:
-// blockDim.x is a power of two up to 32, all warps are full, and `threads` are one thread along y and z. A lane of a
+// Combines the values of each group of `width` neighbouring lanes in the order of block_reduce, without memory and
+// without a barrier. Every lane gets the result of its group. All lanes of the warp must exist and call. A lane of a
 // higher rank combines what other groups have meanwhile, and nobody reads it.
-template <class Op, int threads, Valid valid, class T, class P>
-__device__ T lanes_reduce(T value, P) {
+//
+//   warp_reduce<Sum, 8>(value)   with blockDim.x == 8: four rows in each warp
+template <class Op, int width, class T>
+__device__ T warp_reduce(T value) {
 #pragma unroll
-  for (uint32_t distance = 16; distance > 0; distance /= 2)
-    if (distance < blockDim.x) value = Op::combine(value, shuffle_down(value, distance));
-  return valid == kAllThreads ? shuffle_first(value, blockDim.x) : value;
+  for (int distance = width / 2; distance > 0; distance /= 2) value = Op::combine(value, shuffle_down(value, distance));
+  return shuffle_first<width>(value);
 }
 
 template <class Op, int threads, Valid valid, class T, class P>

@@ -107,7 +107,7 @@ bool StepMaker::block_reductions() {
     if (take({StepKind::kSplit, {StepOperand::domain_of(name, reduced), factor(*d)}, {outer, inner}, {}}))
       reduced = random_.one_in(6) ? outer : inner;
   }
-  // Rows of part of a warp, several in each: a constant number of lanes, and of rows.
+  // Rows of part of a warp, several in each: a constant number of lanes, and of rows. Some have two parts.
   if (kept > 0 && random_.one_in(4)) {
     const std::string row = merge_loops(name, 0, kept), blocks = fresh(), z = fresh(), rest = fresh(), lanes = fresh();
     const auto split = [&](const std::string& d, int64_t by, const std::string& outer, const std::string& inner) {
@@ -115,11 +115,15 @@ bool StepMaker::block_reductions() {
     };
     const bool is_split = split(reduced, int64_t{1} << (1 + random_.below(4)), rest, lanes) &&
                           split(row, int64_t{2} << random_.below(5), blocks, z);
+    const std::string serial = fresh(), part = fresh();
+    const bool has_parts = is_split && random_.one_in(3) && split(rest, 2, serial, part);
     take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
     if (is_split) {
+      const bool is_along_z = random_.one_in(4);
       take(parallelized(name, blocks, ParallelType::kGridX));
-      take(parallelized(name, z, random_.one_in(4) ? ParallelType::kBlockZ : ParallelType::kBlockY));
+      take(parallelized(name, z, is_along_z ? ParallelType::kBlockZ : ParallelType::kBlockY));
       take(parallelized(name, lanes, ParallelType::kBlockX));
+      if (has_parts) take(parallelized(name, part, is_along_z ? ParallelType::kBlockY : ParallelType::kBlockZ));
     }
     finish(name, false);
     return true;

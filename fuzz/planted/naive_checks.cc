@@ -11,17 +11,6 @@ namespace {
 constexpr int64_t kMostTouches = 1 << 13, kMostElements = 1 << 13, kMostBlocks = 1 << 10;
 constexpr int64_t kGlobal = -1;
 
-// Whether threads that differ in x alone are combined, and are the lanes of a part of a full warp.
-bool lies_in_warps(const Instruction& i, const LaunchDims& dims) {
-  const auto is_over = [&](size_t axis) {
-    return (i.threads >> (static_cast<size_t>(ParallelType::kBlockX) + axis) & 1) != 0;
-  };
-  for (size_t axis = 1; axis < 3; ++axis)
-    if (is_over(axis) && dims.block[axis] > 1) return false;
-  const int64_t lanes = dims.block[0];
-  return is_over(0) && lanes <= 32 && 32 % lanes == 0 && lanes * dims.block[1] * dims.block[2] % 32 == 0;
-}
-
 // Whether all blocks wait for one another.
 bool is_of_grid(const Instruction& i) {
   return i.opcode == Opcode::kGridBarrier || (i.opcode == Opcode::kGridReduce && i.all);
@@ -280,14 +269,11 @@ void NaiveChecks::synchronize(const At& at, int32_t count) {
   begin_instance(at, 0, false);
   if (count != threads()) return violate(ErrorCode::kDivergentBarrier, line_of(at));
   const Instruction& i = code_->code[at.instruction];
-  Block& block = blocks_[static_cast<size_t>(at.block)];
-  if (i.opcode == Opcode::kBlockReduce &&
-      lies_in_warps(i, dims_)) {  // lanes that have no memory need none, and no barrier
-    bool has_memory = false;
-    for (uint32_t k = 0; k < i.workspaces.count; ++k)
-      has_memory |= buffer_of(at, code_->lists[i.workspaces.begin + k], 0).elements != 0;
-    if (!has_memory) return;
+  if (i.opcode == Opcode::kWarpReduce) {  // no barrier, but every lane of each warp has to be there
+    if (threads() % 32 != 0) violate(ErrorCode::kDivergentBarrier, line_of(at));
+    return;
   }
+  Block& block = blocks_[static_cast<size_t>(at.block)];
   if (is_of_grid(i) && i.from != kNoBuffer) check_counter(at, i.from, i.immediate);
   ++block.epoch;
   if (i.opcode == Opcode::kGridReduce)

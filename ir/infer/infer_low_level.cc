@@ -97,6 +97,18 @@ void check_collective(const OpView& c) {
   check_threads(c, values[0]);
 }
 
+// Groups of lanes divide a warp.
+void check_warp_reduce(const OpView& c) {
+  const auto values = c.slot(0);
+  if (values.empty()) fail(c.g, ErrorCode::kOperandCount, "warp_reduce needs a value", {});
+  const bool is_welford = c.attrs.enumerator(AttrKey::kReduceOp, ReduceOp::kSum) == ReduceOp::kWelford;
+  if (values.size() != (is_welford ? 3 : 1))
+    fail(c.g, ErrorCode::kOperandCount, "warp_reduce combines one value, or the three of welford", values[0]);
+  const int64_t width = c.attrs.integer(AttrKey::kWidth, 1);
+  if (width < 1 || width > 32 || (width & (width - 1)) != 0)
+    fail(c.g, ErrorCode::kBadAttribute, "warp_reduce needs a power of two up to 32 in `width`", values[0]);
+}
+
 // The slots of a grid reduction's format.
 enum GridReduceSlot : size_t { kGridArrays, kGridWorkspaces, kGridShared, kGridArrivals, kGridSync };
 
@@ -235,6 +247,8 @@ void check_low_level(const OpView& c) {
       return check_collective(c);
     case OpKind::kGridReduce:
       return check_grid_reduce(c);
+    case OpKind::kWarpReduce:
+      return check_warp_reduce(c);
     case OpKind::kAliasSelect: {
       need_index(c, o(1));
       const int64_t axis = c.attrs.integer(AttrKey::kAxis), rank = static_cast<int64_t>(rank_of(g, o(0)));
@@ -318,7 +332,8 @@ std::vector<ResultSpec> infer_low_level(InferContext& c) {
     case OpKind::kGridReduce:
       return {scalar_spec(Dtype::kBool)};
     case OpKind::kBlockReduce:
-    case OpKind::kBlockBroadcast: {
+    case OpKind::kBlockBroadcast:
+    case OpKind::kWarpReduce: {
       std::vector<ResultSpec> results;
       for (ValueId v : c.view().slot(kCollectiveValues)) results.push_back(scalar_spec(g[v].dtype));
       return results;

@@ -175,7 +175,8 @@
 #define FUSEBOX_CLUSTER_OPS \
   OpKind::kClusterArrive: case OpKind::kClusterWait: case OpKind::kClusterReduce
 // Give a value that other threads computed.
-#define FUSEBOX_EXCHANGE_OPS OpKind::kBlockReduce: case OpKind::kGridReduce: case OpKind::kBlockBroadcast
+#define FUSEBOX_EXCHANGE_OPS \
+  OpKind::kBlockReduce: case OpKind::kGridReduce: case OpKind::kBlockBroadcast: case OpKind::kWarpReduce
 // `welford_combine` computes with scalars, but gives three results.
 #define FUSEBOX_KERNEL_OPS OpKind::kWelfordCombine: case FUSEBOX_THREAD_OPS
 

@@ -91,7 +91,7 @@ class OpChecker {
     const bool has_none = op_.kind == OpKind::kBarrier || is_fact(op_.kind) || is_of_cluster(op_.kind);
     if (has_none) right = results == 0;
     if (op_.kind == OpKind::kThreadIndex || op_.kind == OpKind::kThreadCount) right = results == 1;
-    if (op_.kind == OpKind::kBlockReduce || op_.kind == OpKind::kBlockBroadcast)
+    if (op_.kind == OpKind::kBlockReduce || op_.kind == OpKind::kBlockBroadcast || op_.kind == OpKind::kWarpReduce)
       right = results == view_.slot(0).size();
     if (op_.kind == OpKind::kRunAten)
       for (ValueId v : op_.results)
@@ -198,6 +198,7 @@ class OpChecker {
         return check_result(0, ValueKind::kScalar, Dtype::kBool);
       case OpKind::kBlockReduce:
       case OpKind::kBlockBroadcast:
+      case OpKind::kWarpReduce:
         for (size_t i = 0; i < op_.results.size(); ++i) check_result(i, ValueKind::kScalar, g_[view_.slot(0)[i]].dtype);
         return;
       case OpKind::kAllocate:

@@ -8,12 +8,9 @@
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
 #include "passes/lower/kernel_emitter.h"
-#include "passes/plan/warp_rows.h"
 
 namespace fusebox {
 namespace {
-
-constexpr int kNoMemory = -1;  // in place of a list of workspaces: lanes of a warp combine
 
 constexpr struct {
   OpKind kind;
@@ -195,19 +192,26 @@ void KernelEmitter::emit_result(Site& site, Form place) {
     if (values.size() > 1 && defects().has(Defect::kSiblingsSwapped)) std::swap(values[0], values[1]);
     return values;
   };
-  // Every thread takes part in a block's reduction. After an exchange between blocks, only the block that has the
-  // result reads it.
+  // Every thread takes part in a block's reduction, and in a warp's. After an exchange between blocks, only the block
+  // that has the result reads it.
   std::vector<ValueId> values;
-  if (!is_exchanged) {
+  const bool is_by_lanes = exchange != plan_.exchanges.end() && exchange->second.lanes > 0;
+  const auto combine_threads = [&] {
     values = emit_totals(id, at);
-    if (exchange != plan_.exchanges.end()) values = emit_block_reduce(op, values, exchange->second);
+    if (is_by_lanes)
+      values = emit_warp_reduce(op, values, exchange->second);
+    else if (exchange != plan_.exchanges.end())
+      values = emit_block_reduce(op, values, exchange->second);
     values = finish(values);
-  }
+  };
+  const bool leaves_out = is_by_lanes && defects().has(Defect::kLanesLeftOut);
+  if (!is_exchanged && !leaves_out) combine_threads();
   // One result may belong to every thread or block, while its sibling is stored once.
   for (MemoryType memory : {MemoryType::kLocal, MemoryType::kShared, MemoryType::kGlobal}) {
     const auto is_there = [&](ValueId v) { return plan_.buffer_of(v).memory == memory; };
     if (std::none_of(op.results.begin(), op.results.end(), is_there)) continue;
     guarded(emit_conditions(site, memory), [&] {
+      if (leaves_out) combine_threads();
       if (is_exchanged) {
         std::vector<ValueId> loaded;
         for (ValueId buffer : accumulators_.at(id)) loaded.push_back(kernel_.load(buffer, at));
@@ -251,12 +255,15 @@ void KernelEmitter::allocate_accumulator(OpId id) {
   if (cascade->second.is_compensated) partials_[id].push_back(allocate("_error"));
 }
 
-Attrs KernelEmitter::exchange_attrs(const Op& op, const Exchange& exchange) {
-  Attrs attrs;
+ReduceOp KernelEmitter::exchange_op(const Op& op) const {
   const bool may_add =
       op.kind != OpKind::kSum && op.kind != OpKind::kWelford && !is_boolean(accumulator_dtype(g_[op.results[0]].dtype));
-  attrs.set_enum(AttrKey::kReduceOp,
-                 may_add && defects().has(Defect::kReductionCombine) ? ReduceOp::kSum : reduce_op(op.kind));
+  return may_add && defects().has(Defect::kReductionCombine) ? ReduceOp::kSum : reduce_op(op.kind);
+}
+
+Attrs KernelEmitter::exchange_attrs(const Op& op, const Exchange& exchange) {
+  Attrs attrs;
+  attrs.set_enum(AttrKey::kReduceOp, exchange_op(op));
   std::vector<int64_t> over;
   for (ParallelType p : exchange.threads)
     if (!(exchange.is_grid && is_grid(p) && defects().has(Defect::kGridReductionPart)))
@@ -273,13 +280,24 @@ std::vector<ValueId> KernelEmitter::emit_block_reduce(const Op& op, const std::v
     dtypes.push_back(kernel_.graph()[values[i]].dtype);
     operands.push_back(neutral(op, i));
   }
-  const bool is_in_warps = lanes_of(plan_, exchange) > 0;
-  for (size_t i = 0; i < values.size(); ++i)
-    operands.push_back(block_workspaces_.at({dtypes[i], is_in_warps ? kNoMemory : static_cast<int>(i)}));
+  for (size_t i = 0; i < values.size(); ++i) operands.push_back(block_workspaces_.at({dtypes[i], static_cast<int>(i)}));
   operands.insert(operands.end(), {ValueId(), ValueId()});  // all threads take part, and no counters are needed
   Attrs attrs = exchange_attrs(op, exchange);
   if (!defects().has(Defect::kReductionNotShared)) attrs.set_flag(AttrKey::kAll);
   return kernel_.effect(OpKind::kBlockReduce, operands, dtypes, attrs);
+}
+
+std::vector<ValueId> KernelEmitter::emit_warp_reduce(const Op& op, const std::vector<ValueId>& values,
+                                                     const Exchange& exchange) {
+  std::vector<Dtype> dtypes;
+  for (ValueId v : values) dtypes.push_back(kernel_.graph()[v].dtype);
+  int64_t width = exchange.lanes;
+  if (defects().has(Defect::kLanesHalf)) width /= 2;
+  if (defects().has(Defect::kLanesOfOtherRow)) width *= 2;
+  Attrs attrs;
+  attrs.set_enum(AttrKey::kReduceOp, exchange_op(op));
+  attrs.set(AttrKey::kWidth, width);
+  return kernel_.effect(OpKind::kWarpReduce, values, dtypes, attrs);
 }
 
 void KernelEmitter::emit_all_totals(OpId id) {
@@ -359,20 +377,13 @@ void KernelEmitter::emit_exchange(OpId id) {
 }
 
 // The collectives of a block run one after another, so they share a part of the arena. Their buffers overlap on
-// purpose. Lanes of a warp combine without memory, which a workspace without elements says.
+// purpose.
 void KernelEmitter::allocate_block_workspaces() {
   std::set<std::pair<Dtype, int>> wanted;
   for (const auto& [id, exchange] : plan_.exchanges) {
-    if (std::ranges::none_of(exchange.threads, is_block)) continue;
-    const bool is_in_warps = lanes_of(plan_, exchange) > 0;
-    for (size_t i = 0; i < g_[id].results.size(); ++i) {
-      const Dtype dtype = accumulator_dtype(g_[g_[id].results[i]].dtype);
-      if (!is_in_warps)
-        wanted.insert({dtype, static_cast<int>(i)});
-      else if (ValueId& none = block_workspaces_[{dtype, kNoMemory}]; !none)
-        none = kernel_.allocate(dtype, MemoryType::kShared, kernel_.index(0), kernel_.index(0), 16,
-                                "no_workspace_" + std::string(text(dtype)));
-    }
+    if (exchange.lanes > 0 || std::ranges::none_of(exchange.threads, is_block)) continue;
+    for (size_t i = 0; i < g_[id].results.size(); ++i)
+      wanted.insert({accumulator_dtype(g_[g_[id].results[i]].dtype), static_cast<int>(i)});
   }
   if (wanted.empty()) return;
   ValueId threads = kernel_.index(1);

@@ -116,10 +116,13 @@ class KernelEmitter {
   // The sums of all levels of partial sums at an index into the accumulators.
   std::vector<ValueId> emit_totals(OpId op, ValueId at);
   std::vector<ValueId> emit_block_reduce(const Op& op, const std::vector<ValueId>& values, const Exchange& exchange);
+  std::vector<ValueId> emit_warp_reduce(const Op& op, const std::vector<ValueId>& values, const Exchange& exchange);
   void emit_exchange(OpId op);
   void emit_cluster_exchange(OpId op);
   // Adds the partial sums of each element to its accumulator.
   void emit_all_totals(OpId op);
+  // How threads combine the reduction's parts.
+  ReduceOp exchange_op(const Op& op) const;
   // The attributes of an op that reduces across the exchange's threads.
   Attrs exchange_attrs(const Op& op, const Exchange& exchange);
   void allocate_block_workspaces();

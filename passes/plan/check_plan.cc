@@ -3,6 +3,7 @@
 #include <set>
 
 #include "passes/plan/plan_stages.h"
+#include "passes/plan/warp_rows.h"
 
 namespace fusebox {
 namespace {
@@ -145,6 +146,8 @@ class PlanChecker {
     if (!demands(g_[op].kind, kReduction) || e.threads.empty()) fail(name(op) + " has nothing to exchange");
     if (e.is_last && !e.is_grid) fail(name(op) + " is given to the last block, but blocks exchange nothing");
     const bool is_of_axis = plan_.cluster && std::ranges::count(e.threads, plan_.cluster->axis) > 0;
+    if (e.lanes != 0 && e.lanes != lanes_of(plan_, e))
+      fail(name(op) + " is combined by " + std::to_string(e.lanes) + " lanes, which do not hold its rows");
     if (e.is_cluster && (e.is_last || !is_of_axis)) fail(name(op) + " is no exchange of a cluster");
     if (e.is_grid != reduces_across_blocks(g_, plan_.nest_plan, plan_.nest_of(op)))
       fail(name(op) + " has another exchange than its loops say");

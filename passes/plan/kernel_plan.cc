@@ -6,7 +6,6 @@
 #include "ir/infer/is_library.h"
 #include "ir/table/error.h"
 #include "passes/plan/plan_stages.h"
-#include "passes/plan/warp_rows.h"
 
 namespace fusebox {
 
@@ -32,7 +31,7 @@ bool KernelPlan::has_place_for(const Nest& nest, ParallelType p) const {
 int64_t KernelPlan::block_workspaces() const {
   size_t lists = 0;
   for (const auto& [op, exchange] : exchanges)
-    if (std::ranges::any_of(exchange.threads, is_block) && lanes_of(*this, exchange) == 0)
+    if (std::ranges::any_of(exchange.threads, is_block) && exchange.lanes == 0)
       lists = std::max(lists, (*graph)[op].results.size());
   return static_cast<int64_t>(lists);
 }

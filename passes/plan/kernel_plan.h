@@ -136,6 +136,8 @@ struct Exchange {
   bool is_cluster = false;         // the blocks are those of a cluster
   bool is_last = false;            // the last block alone has the results
   std::vector<OpId> readers = {};  // ascending: the ops that run in the last block, beside the reduction's `final`
+  // So many lanes of a warp hold each row, and combine it without memory (warp_rows.h). 0: the block combines it.
+  int64_t lanes = 0;
 };
 
 // A condition of a statement in an unswitched loop, taken at the last point of the loop. If all of them hold, the body

@@ -209,6 +209,10 @@ class PlanParser {
       e.threads.push_back(enumerator<ParallelType>(line, "a parallel type"));
       e.is_grid |= is_grid(e.threads.back());
     });
+    if (line.accept("by")) {
+      e.lanes = line.integer();
+      line.expect("lanes");
+    }
     if ((e.is_cluster = line.accept("in cluster"))) return;
     if (!line.accept("in last block for")) return;
     e.is_last = true;

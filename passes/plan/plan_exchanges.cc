@@ -1,4 +1,5 @@
-// Decides which blocks have the result of a reduction across blocks.
+// Decides which blocks have the result of a reduction across blocks, and which rows the lanes of a warp combine
+// (warp_rows.h).
 //
 // The block that comes last combines the parts of all blocks. If only it needs the result, no block waits for another,
 // and the grid may have any size. Ops that depend on the result then run in that block alone:
@@ -18,6 +19,7 @@
 #include "ir/table/error.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/statement_view.h"
+#include "passes/plan/warp_rows.h"
 
 namespace fusebox {
 namespace {
@@ -74,6 +76,7 @@ bool is_in_cluster(const KernelPlan& plan, const Exchange& exchange) {
 
 KernelPlan plan_exchanges(KernelPlan plan) {
   for (auto& [op, exchange] : plan.exchanges) {
+    exchange.lanes = lanes_of(plan, exchange);
     if (!exchange.is_grid) continue;
     if ((exchange.is_cluster = is_in_cluster(plan, exchange))) continue;
     if (is_in_loop(plan, plan.nest_of(op)) && !plan.defects().has(Defect::kLastBlockInLoop)) continue;

@@ -34,7 +34,7 @@ namespace fusebox {
 // Decides how much memory a thread keeps, what threads exchange, and which copies are vectorized. Throws
 // kIllegalAllocation, kIllegalReduction, kIllegalVectorize.
 [[nodiscard]] KernelPlan plan_storage(KernelPlan plan);
-// Decides which blocks have the result of an exchange between blocks.
+// Decides which blocks have the result of an exchange between blocks, and which rows the lanes of a warp combine.
 [[nodiscard]] KernelPlan plan_exchanges(KernelPlan plan);
 // Checks that the blocks of a cluster wait for no other blocks. Throws kIllegalCluster.
 [[nodiscard]] KernelPlan check_clusters(KernelPlan plan);

@@ -219,6 +219,7 @@ class PlanPrinter {
     std::string readers;
     for (OpId r : e.readers) readers += (readers.empty() ? "" : ", ") + made_by(r);
     line("exchange " + made_by(op) + " over " + print_list(e.threads) +
+         (e.lanes > 0 ? " by " + std::to_string(e.lanes) + " lanes" : "") +
          (e.is_last      ? " in last block for [" + readers + "]"
           : e.is_cluster ? " in cluster"
                          : ""));

@@ -27,14 +27,20 @@ bool is_one_thread(const KernelPlan& plan, ParallelType p) {
 
 int64_t lanes_of(const KernelPlan& plan, const Exchange& exchange) {
   if (exchange.is_grid || std::ranges::count(exchange.threads, ParallelType::kBlockX) == 0) return 0;
-  const auto lanes = plan.largest_launch.at(ParallelType::kBlockX);
+  const auto largest = [&](ParallelType p) {
+    const auto launch = plan.largest_launch.find(p);
+    return launch == plan.largest_launch.end() ? std::nullopt : launch->second;
+  };
+  const auto lanes = largest(ParallelType::kBlockX);
   if (!lanes || *lanes < 2 || *lanes >= kWarp || (*lanes & (*lanes - 1)) != 0) return 0;
   int64_t threads = *lanes;  // of a block, modulo a warp. An extent that is not known only multiplies them
   for (ParallelType p : {ParallelType::kBlockY, ParallelType::kBlockZ})
     if (plan.used_threads.contains(p))
-      if (const auto extent = plan.largest_launch.at(p)) threads = threads * (*extent % kWarp) % kWarp;
-  if (threads != 0) return 0;
-  const auto is_along_lanes = [&](ParallelType p) { return p == ParallelType::kBlockX || is_one_thread(plan, p); };
+      if (const auto extent = largest(p)) threads = threads * (*extent % kWarp) % kWarp;
+  if (threads != 0 && !plan.defects().has(Defect::kLanesMissing)) return 0;
+  const auto is_along_lanes = [&](ParallelType p) {
+    return p == ParallelType::kBlockX || plan.defects().has(Defect::kLanesOfOneAxis) || is_one_thread(plan, p);
+  };
   return std::ranges::all_of(exchange.threads, is_along_lanes) ? *lanes : 0;
 }
 

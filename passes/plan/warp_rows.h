@@ -1,6 +1,6 @@
 // Rows of part of a warp. Threads along block.x lie side by side in the lanes of warps. Where a row has a power of two of
-// them, and all warps of the block are full, its lanes combine by shuffles: without a barrier and without memory, in the
-// order in which a block would combine them.
+// them, and all warps of the block are full, its lanes combine by shuffles (`warp_reduce`): without a barrier and without
+// memory, in the order in which a block would combine them.
 //
 //   block.x 8, block.y 16       four rows in each of four warps: 8 lanes
 //   block.x 8, block.y 3        24 threads are no full warp: the block combines its rows in shared memory

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "ir/module/architecture.h"
+
 namespace fusebox {
 
 namespace {
@@ -11,7 +13,7 @@ constexpr int64_t kUnroll = 4;                // accesses of a thread under way 
 constexpr int64_t kLongUnroll = 8;            // the same where a pass reads one input only
 constexpr int64_t kMostRounds = 4;            // of a thread over its part of a row, without other blocks for the rest
 constexpr int64_t kBytesOfThread = 64;        // of a row that a thread loads into registers
-constexpr int64_t kThreadsOfFewRows = 512;    // of a block where a GPU is not full
+constexpr int64_t kThreadsOfFewRows = 512;    // of a block where a GPU is not full, unless threads would keep too much
 constexpr int64_t kLeastElements = 8;         // of a row, where a thread keeps sums of columns too
 constexpr int64_t kMostRegisters = 255;       // of a thread
 constexpr int64_t kManyElements = 32;         // for rows that would be too long otherwise
@@ -36,8 +38,7 @@ constexpr int64_t kMostWalk = 32;           // rows that are summed without part
 constexpr int64_t kLongRow = 8;  // elements of a row, by threads of a block, above which a GPU should not be left idle
 constexpr int64_t kSharedAccesses = 12288;  // of a row that several blocks share and wait for one another's results
 constexpr int64_t kBlocksOfCluster = 8;
-constexpr int64_t kThreadsOfCluster = 512;  // of each block of a cluster, unless its threads would keep too much
-constexpr int64_t kLongWalk = 32768;        // elements of a column above which a GPU should not be left half empty
+constexpr int64_t kLongWalk = 32768;  // elements of a column above which a GPU should not be left half empty
 
 int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
 int64_t power_of_two_from(int64_t n) {
@@ -61,24 +62,13 @@ class Chooser {
 
   // A row in registers. Nothing if no block holds one.
   std::optional<Heuristics> in_registers() {
-    const int64_t words = kept_words();
     if (const int64_t lanes = lanes_of_short_row())
       return plan("registers",
                   {.lanes = lanes,
                    .chunks = 1,
                    .rows = rows_of_warps(lanes, kThreadsOfShortRows, kBlocksOfShortRows),
                    .longest = lanes * access_.vector - (view_.defects.has(Defect::kLongestShort) ? 1 : 0)});
-    for (int64_t elements : elements_of_thread()) {
-      const int64_t most = std::max<int64_t>(elements / access_.vector, 1);
-      int64_t chunks = std::min(most, power_of_two_from(accesses_of_warp()));
-      const auto warps = warps_of_row(chunks, words);
-      if (!warps || (elements < kLeastElements && *warps * view_.device.warp > kThreadsOfFewRows)) continue;
-      // Rows of several warps would wait for one another in the barriers of a block.
-      const int64_t rows = *warps > 1 ? 1 : rows_of_block(view_.device.warp, kThreadsOfShortRows, kBlocksOfShortRows);
-      if (view_.defects.has(Defect::kChunksFew)) chunks = std::max<int64_t>(chunks / 2, 1);
-      return kept_row(*warps, chunks, rows, 0, view_.defects.has(Defect::kLongestShort) ? 1 : 0);
-    }
-    return std::nullopt;
+    return in_block(0);
   }
 
   Heuristics in_strips(bool may_slice) {
@@ -131,11 +121,10 @@ class Chooser {
 
   // Rows each in the registers of so many blocks, which are a cluster. Nothing if it does not hold one.
   std::optional<Heuristics> in_cluster_of(int64_t blocks) {
-    constexpr int64_t kFirstArchitecture = 90;
-    if (architecture() < kFirstArchitecture || overwrites_small()) return std::nullopt;
+    if (!has_clusters(view_.device.architecture) || overwrites_small()) return std::nullopt;
     Chooser part = *this;
     part.sizes_.row = ceil_div(ceil_div(sizes_.row, access_.vector), blocks) * access_.vector;
-    return part.in_part(blocks);
+    return part.in_block(blocks);
   }
 
   // Few long rows, each in the registers of several blocks, which are a cluster. Nothing if it does not hold one. Where rows
@@ -197,7 +186,7 @@ class Chooser {
       while (*warps * view_.device.warp * rows * 2 <= kThreadsOfWalks && sizes_.rows / (rows * 2) >= walkers())
         rows *= 2;
       const int64_t walk = std::clamp(ceil_div(sizes_.rows, rows * walkers()), kLeastWalk, kMostWalk);
-      return kept_row(*warps, chunks, rows, walk, 0);
+      return kept_row({.warps = *warps, .chunks = chunks, .rows = rows, .walk = walk}, 0);
     }
     return std::nullopt;
   }
@@ -217,32 +206,31 @@ class Chooser {
   }
 
  private:
-  // The part of a row that a block of a cluster keeps. Nothing if no block holds it.
-  std::optional<Heuristics> in_part(int64_t blocks) {
+  // What the threads of a block do. A number that is 0 is not stated.
+  struct Block {
+    int64_t lanes = 0, warps = 1, chunks = 0, unroll = 1, rows = 1, slices = 1, most_rows = 0, walk = 0;
+    int64_t blocks = 1;  // of a multiprocessor
+    int64_t longest = 0;
+    int64_t cluster = 0;  // blocks that share a row in registers
+  };
+
+  // A row in the registers of a block, or the part of it that each of `cluster` blocks keeps, if that is not 0. Nothing
+  // if no block holds it.
+  std::optional<Heuristics> in_block(int64_t cluster) {
     const int64_t words = kept_words(), warp = view_.device.warp;
     for (int64_t elements : elements_of_thread()) {
       const int64_t most = std::max<int64_t>(elements / access_.vector, 1);
       int64_t chunks = std::min(most, power_of_two_from(accesses_of_warp()));
       const auto warps = warps_of_row(chunks, words);
-      const int64_t most_threads = elements < kLeastElements ? kThreadsOfCluster : view_.device.block_threads;
-      if (!warps || *warps * warp > most_threads) continue;
-      const int64_t longest = blocks * warp * *warps * chunks * access_.vector;
+      if (!warps || (elements < kLeastElements && *warps * warp > kThreadsOfFewRows)) continue;
+      // Rows of several warps would wait for one another in the barriers of a block, and those of clusters are few.
+      const bool is_alone = *warps > 1 || cluster > 0;
+      const int64_t rows = is_alone ? 1 : rows_of_block(warp, kThreadsOfShortRows, kBlocksOfShortRows);
       if (view_.defects.has(Defect::kChunksFew)) chunks = std::max<int64_t>(chunks / 2, 1);
-      return plan("registers", {.lanes = warp,
-                                .warps = *warps,
-                                .chunks = chunks,
-                                .longest = longest - (view_.defects.has(Defect::kLongestShort) ? 1 : 0),
-                                .cluster = blocks});
+      return kept_row({.warps = *warps, .chunks = chunks, .rows = rows, .cluster = cluster},
+                      view_.defects.has(Defect::kLongestShort) ? 1 : 0);
     }
     return std::nullopt;
-  }
-
-  // The number of an architecture such as "sm_90a".
-  int64_t architecture() const {
-    int64_t number = 0;
-    for (const char c : view_.device.architecture)
-      if (c >= '0' && c <= '9') number = 10 * number + (c - '0');
-    return number;
   }
 
   // Whether a small output overwrites an input. All blocks of a cluster read such an input, and one of them stores.
@@ -266,24 +254,12 @@ class Chooser {
     return warps;
   }
 
-  // Rows in registers. `walk`: the rows that a thread walks, if it walks any.
-  Heuristics kept_row(int64_t warps, int64_t chunks, int64_t rows, int64_t walk, int64_t shorter) {
-    const int64_t warp = view_.device.warp;
-    return plan("registers", {.lanes = warp,
-                              .warps = warps,
-                              .chunks = chunks,
-                              .rows = rows,
-                              .walk = walk,
-                              .longest = warp * warps * chunks * access_.vector - shorter});
+  // Rows in registers. States the longest row that the threads keep, `shorter` elements less.
+  Heuristics kept_row(Block b, int64_t shorter) {
+    b.lanes = view_.device.warp;
+    b.longest = std::max<int64_t>(b.cluster, 1) * b.lanes * b.warps * b.chunks * access_.vector - shorter;
+    return plan("registers", b);
   }
-
-  // What the threads of a block do. A number that is 0 is not stated.
-  struct Block {
-    int64_t lanes = 0, warps = 1, chunks = 0, unroll = 1, rows = 1, slices = 1, most_rows = 0, walk = 0;
-    int64_t blocks = 1;  // of a multiprocessor
-    int64_t longest = 0;
-    int64_t cluster = 0;  // blocks that share a row in registers
-  };
 
   Heuristics plan(std::string_view form, const Block& b) {
     std::string names;

@@ -4,6 +4,7 @@
 
 #include "codegen/same_bits.h"
 #include "ir/canonical/canonical.h"
+#include "ir/module/architecture.h"
 #include "ir/table/error.h"
 #include "replay/device/cuda_loader.h"
 
@@ -26,13 +27,9 @@ std::string joined_options() {
   return all;
 }
 
-// Clusters of blocks came with sm_90. An architecture is written as sm_90a.
+// Throws kIllegalCluster for a kernel in clusters, if the architecture has none.
 void check_architecture(const Graph& kernel, std::string_view architecture) {
-  constexpr int kFirstWithClusters = 90;
-  int number = 0;
-  for (const char c : architecture)
-    if (c >= '0' && c <= '9') number = 10 * number + (c - '0');
-  if (number >= kFirstWithClusters) return;
+  if (has_clusters(architecture)) return;
   if (std::ranges::none_of(kernel.ops, [](const Op& op) { return op.kind == OpKind::kCluster; })) return;
   throw Error(ErrorCode::kIllegalCluster,
               "a GPU of " + std::string(architecture) +

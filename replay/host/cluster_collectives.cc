@@ -53,18 +53,12 @@ void Machine::stage_in_cluster(Group& g, const Instruction& i, const LaneProgram
   if (g.arrived_epoch == 0)
     fail(g, ErrorCode::kRace, 0, "a part is stored to other blocks of the cluster, which may not have begun");
   advance(g);
+  use_shared_workspaces(g, i);
   const uint32_t n = i.workspaces.count / 3;
-  const Member threads = thread_member(i, 0);
   const int64_t elements = g.buffers[code_.lists[i.workspaces.begin]].elements;
-  // The threads share as many elements at once as 16 bytes hold.
-  int64_t at_once = 16;
-  for (const Dtype d : exchanged(i)) at_once = std::min(at_once, 16 / size_bytes(d));
-  for (uint32_t k = 0; threads.size > 1 && elements > 0 && k < n; ++k)
-    use_workspace(g, code_.lists[i.workspaces.begin + 2 * n + k], 0, at_once * geometry_.threads,
-                  at_once * geometry_.threads);
   take_part(g, i, f);
   advance(g);
-  const int64_t used = code_.cluster_blocks * elements * threads.count;
+  const int64_t used = code_.cluster_blocks * elements * thread_member(i, 0).count;
   for (uint32_t k = 0; k < n; ++k) expect_untouched(g, code_.lists[i.workspaces.begin + n + k], used);
   for (uint32_t k = 0; k < n; ++k) use_workspace(g, code_.lists[i.workspaces.begin + n + k], 0, used, used);
 }
@@ -97,13 +91,7 @@ void Machine::cluster_reduce(std::span<Group> groups, const Instruction& i, cons
 
 // Finishes a wait of all blocks of a cluster, or its exchange. An exchange leaves an arrival behind.
 void Machine::synchronize_cluster(std::span<Group> groups) {
-  at_ = groups[0].pc - 1;
-  for (const Group& g : groups)
-    if (g.pc != groups[0].pc) {
-      at_ = g.pc - 1;
-      fail(g, ErrorCode::kDivergentBarrier, 0, "other blocks of the cluster wait elsewhere");
-    }
-  const Instruction& i = code_.code[at_];
+  const Instruction& i = awaited(groups, "other blocks of the cluster wait elsewhere");
   if (i.opcode == Opcode::kClusterReduce) cluster_reduce(groups, i, program_.functions[at_]);
   wait_epoch_ = ++epoch_;
   for (Group& g : groups) g.arrived_epoch = i.opcode == Opcode::kClusterReduce ? epoch_ : 0;

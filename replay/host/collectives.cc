@@ -2,7 +2,6 @@
 // within their group (rank), and the groups are numbered (index). Values are combined as rows of consecutive elements,
 // with the rank outermost, so that a step combines the values of many ranks and groups at once.
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 
@@ -21,14 +20,6 @@ int64_t first_step(int64_t size) {
 }
 
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// Whether the threads of each group are the lanes of one warp, so that they combine by shuffles.
-bool is_in_warps(const Instruction& i, const std::array<int64_t, 3>& block) {
-  const auto lanes = static_cast<uint64_t>(block[0]);
-  const auto reduces = [&](size_t axis) { return is_reduced(i, ParallelType::kBlockX, axis) && block[axis] != 1; };
-  return is_reduced(i, ParallelType::kBlockX, 0) && lanes <= 32 && std::has_single_bit(lanes) && !reduces(1) &&
-         !reduces(2) && block[0] * block[1] * block[2] % 32 == 0;
-}
 
 }  // namespace
 
@@ -230,12 +221,8 @@ void Machine::check_counter(Group& g, uint32_t buffer, int64_t slot) {
 }
 
 void Machine::block_reduce(Group& g, const Instruction& i, const LaneProgram::Functions& f) {
-  const auto has_memory = [&](uint32_t k) { return g.buffers[code_.lists[i.workspaces.begin + k]].elements > 0; };
-  bool needs_memory = !is_in_warps(i, geometry_.block);
-  for (uint32_t k = 0; k < i.workspaces.count; ++k) needs_memory |= has_memory(k);
-  // Lanes of a warp exchange their values without a barrier.
-  if (needs_memory) advance(g);
-  for (uint32_t k = 0; k < i.workspaces.count && needs_memory; ++k)
+  advance(g);
+  for (uint32_t k = 0; k < i.workspaces.count; ++k)
     use_workspace(g, code_.lists[i.workspaces.begin + k], 0, geometry_.threads, geometry_.threads);
   const auto size = static_cast<size_t>(geometry_.lanes) * 16;
   g.staged.resize(size * i.values.count);
@@ -246,7 +233,39 @@ void Machine::block_reduce(Group& g, const Instruction& i, const LaneProgram::Fu
   }
   reduce_block(g, i, f, rows);
   for (uint32_t k = 0; k < i.values.count; ++k) distribute(g, i, k, rows[k]);
-  if (needs_memory) advance(g);
+  advance(g);
+}
+
+// Each `width` neighbouring lanes combine their values, without memory and without a barrier. A shuffle takes all lanes
+// of a warp, so the last warp must be full.
+void Machine::warp_reduce(Group& g, const Instruction& i, const LaneProgram::Functions& f) {
+  constexpr int64_t kWarp = 32;
+  const int64_t threads = geometry_.threads, width = i.immediate, groups = threads / width;
+  if (threads % kWarp != 0)
+    fail(g, ErrorCode::kDivergentBarrier, 0,
+         "a warp reduction takes all lanes of each warp, and the last warp has " + std::to_string(threads % kWarp));
+  const auto size = static_cast<size_t>(geometry_.lanes) * 16;
+  g.staged.resize(size * i.values.count);
+  const std::vector<Dtype> dtypes = exchanged(i);
+  const auto bytes_of = [&](uint32_t k) { return size_bytes(register_dtype(dtypes[k])); };
+  Rows rows{};
+  for (uint32_t k = 0; k < i.values.count; ++k) {
+    const int64_t bytes = bytes_of(k);
+    rows[k] = g.staged.data() + size * k;
+    participate(g, i, k, rows[k]);
+    ordered_.resize(static_cast<size_t>(threads * bytes));
+    for (int64_t l = 0; l < threads; ++l)
+      std::memcpy(ordered_.data() + (l % width * groups + l / width) * bytes, rows[k] + l * bytes,
+                  static_cast<size_t>(bytes));
+    std::memcpy(rows[k], ordered_.data(), ordered_.size());
+  }
+  reduce_ranks(g, i, f, rows, width, groups);
+  for (uint32_t k = 0; k < i.values.count; ++k) {
+    const int64_t bytes = bytes_of(k);
+    std::byte* to = at(g, code_.lists[i.results.begin + k]);
+    for (int64_t l = 0; l < threads; ++l)
+      std::memcpy(to + l * bytes, rows[k] + l / width * bytes, static_cast<size_t>(bytes));
+  }
 }
 
 void Machine::block_broadcast(Group& g, const Instruction& i) {

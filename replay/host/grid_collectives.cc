@@ -26,22 +26,27 @@ size_t Machine::part_offset(const Instruction& i, int64_t element, size_t value,
   return static_cast<size_t>((element * all + before) * groups);
 }
 
+// The memory in which the threads of a block combine their arrays before blocks do.
+void Machine::use_shared_workspaces(Group& g, const Instruction& i) {
+  const uint32_t n = i.workspaces.count / 3;
+  if (thread_member(i, 0).size == 1 || g.buffers[code_.lists[i.workspaces.begin]].elements == 0) return;
+  // The threads share as many elements at once as 16 bytes hold.
+  int64_t at_once = 16;
+  for (const Dtype d : exchanged(i)) at_once = std::min(at_once, 16 / size_bytes(d));
+  const int64_t used = at_once * geometry_.threads;
+  for (uint32_t k = 0; k < n; ++k) use_workspace(g, code_.lists[i.workspaces.begin + 2 * n + k], 0, used, used);
+}
+
 // Takes the block's part of a reduction across the grid.
 void Machine::stage(Group& g, const Instruction& i, const LaneProgram::Functions& f) {
   advance(g);
   const uint32_t n = i.workspaces.count / 3;
   const Member threads = thread_member(i, 0), blocks = block_member(i, g);
   const int64_t elements = g.buffers[code_.lists[i.workspaces.begin]].elements, used = elements * threads.count;
-  // The threads share as many elements at once as 16 bytes hold.
-  int64_t at_once = 16;
-  for (const Dtype d : exchanged(i)) at_once = std::min(at_once, 16 / size_bytes(d));
-  for (uint32_t k = 0; k < n; ++k) {
+  for (uint32_t k = 0; k < n; ++k)
     use_workspace(g, code_.lists[i.workspaces.begin + n + k], g.block_linear * used, used,
                   (geometry_.blocks + (i.all ? blocks.count : 0)) * used);
-    if (threads.size > 1 && elements > 0)
-      use_workspace(g, code_.lists[i.workspaces.begin + 2 * n + k], 0, at_once * geometry_.threads,
-                    at_once * geometry_.threads);
-  }
+  use_shared_workspaces(g, i);
   take_part(g, i, f);
   advance(g);
 }
@@ -182,14 +187,19 @@ void Machine::grid_reduce(std::span<Group> groups, const Instruction& i, const L
   }
 }
 
-void Machine::synchronize_grid(std::span<Group> groups) {
+// The instruction at which all of the blocks wait. `message` says that one of them waits at another.
+const Instruction& Machine::awaited(std::span<Group> groups, std::string_view message) {
   at_ = groups[0].pc - 1;
   for (const Group& g : groups)
     if (g.pc != groups[0].pc) {
       at_ = g.pc - 1;
-      fail(g, ErrorCode::kDivergentBarrier, 0, "other blocks wait at another synchronisation of the grid");
+      fail(g, ErrorCode::kDivergentBarrier, 0, std::string(message));
     }
-  const Instruction& i = code_.code[at_];
+  return code_.code[at_];
+}
+
+void Machine::synchronize_grid(std::span<Group> groups) {
+  const Instruction& i = awaited(groups, "other blocks wait at another synchronisation of the grid");
   if (i.opcode == Opcode::kGridReduce) grid_reduce(groups, i, program_.functions[at_]);
   phase_epoch_ = ++epoch_;
 }

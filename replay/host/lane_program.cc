@@ -47,6 +47,7 @@ LaneProgram::Functions functions_of(const Bytecode& code, const Instruction& i) 
     case Opcode::kBlockReduce:
     case Opcode::kGridReduce:
     case Opcode::kClusterReduce:
+    case Opcode::kWarpReduce:
       if (i.reduce == ReduceOp::kWelford)
         found = (f.welford = find_welford(compute_dtype(i.dtype), i.to)) != nullptr;
       else

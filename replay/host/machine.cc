@@ -523,6 +523,10 @@ Status Machine::run(Group& g) {
         expect_whole(g, "block reduction");
         block_reduce(g, i, f);
         break;
+      case Opcode::kWarpReduce:
+        expect_whole(g, "warp reduction");
+        warp_reduce(g, i, f);
+        break;
       case Opcode::kBlockBroadcast:
         expect_whole(g, "block broadcast");
         block_broadcast(g, i);

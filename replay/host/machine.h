@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -225,6 +226,7 @@ class Machine {
   void reduce_block(const Group& g, const Instruction& i, const LaneProgram::Functions& f, const Rows& rows);
   void block_reduce(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   void block_broadcast(Group& g, const Instruction& i);
+  void warp_reduce(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   void use_workspace(Group& g, uint32_t buffer, int64_t first, int64_t used, int64_t needed);
   void check_counter(Group& g, uint32_t buffer, int64_t slot);
   void participate(Group& g, const Instruction& i, uint32_t value, std::byte* to);
@@ -233,6 +235,8 @@ class Machine {
   // -- grid_collectives.cc
   static constexpr int64_t kBranches = 16;  // parts that a thread adds up at a node of the tree of blocks, at most
   size_t part_offset(const Instruction& i, int64_t element, size_t value, int64_t groups) const;
+  const Instruction& awaited(std::span<Group> groups, std::string_view message);
+  void use_shared_workspaces(Group& g, const Instruction& i);
   void stage(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   void take_part(Group& g, const Instruction& i, const LaneProgram::Functions& f);
   bool comes_last(Group& g, uint32_t buffer, int64_t slot, int64_t count);

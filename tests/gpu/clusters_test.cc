@@ -5,28 +5,30 @@
 #include <map>
 
 #include "ir/infer/bind.h"
+#include "ir/module/architecture.h"
 #include "ir/scalar/numeric.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "passes/pipeline/pipeline.h"
 #include "replay/data/input.h"
-#include "replay/run/host_program.h"
 #include "tests/support/gpu.h"
 #include "tests/support/gpu_device.h"
 #include "tests/support/kernel_cases.h"
+#include "tests/support/program_text.h"
+#include "tests/support/run_compiled.h"
 
 namespace fusebox {
 namespace {
 
 using testing::KernelWriter;
+using testing::output_digests;
+using testing::replaced;
 
 class ClustersOnGpu : public testing::GpuTest {
  protected:
   void SetUp() override {
     GpuTest::SetUp();
-    constexpr int kFirst = 90;
-    if (!IsSkipped() && std::stoi(session_->device().architecture.substr(3)) < kFirst)
-      GTEST_SKIP() << "this GPU has no clusters";
+    if (!IsSkipped() && !has_clusters(session_->device().architecture)) GTEST_SKIP() << "this GPU has no clusters";
   }
 
   // Each round replaces the three elements of a thread by their sums over the cluster, modulo a prime. Blocks that are
@@ -188,21 +190,6 @@ inputs @f host {
 )";
 }
 
-std::string replaced(std::string text, const std::string& word, int64_t by) {
-  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos;)
-    text.replace(at, word.size(), std::to_string(by));
-  return text;
-}
-
-std::vector<Digest> run(const Compiled& c, Device& device, std::span<const Argument> inputs) {
-  std::vector<NamedKernel> kernels;
-  for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
-  std::vector<Digest> digests;
-  for (const ProgramOutput& out : run_host_program(c.host, kernels, device, inputs, {}).outputs)
-    digests.push_back(digest(contiguous_copy(out.value.tensor)));
-  return digests;
-}
-
 class ClusterSchedules : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(ClusterSchedules, GiveTheBitsOfTheHostExecutor) {
@@ -225,9 +212,9 @@ TEST_P(ClusterSchedules, GiveTheBitsOfTheHostExecutor) {
       const Graph& g = m.graphs[0];
       const Compiled compiled = compile(g, bind_sizes(g, bound_inputs(inputs)), {.steps = m.step_lists[0].steps});
       const auto host = make_host_device();
-      const std::vector<Digest> expected = run(compiled, *host, inputs);
+      const std::vector<Digest> expected = output_digests(compiled, *host, inputs);
       if (!gpu) continue;
-      EXPECT_EQ(run(compiled, *gpu, inputs), expected);
+      EXPECT_EQ(output_digests(compiled, *gpu, inputs), expected);
     }
   if (!gpu) GTEST_SKIP() << "no GPU";
 }

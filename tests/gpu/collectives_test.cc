@@ -28,8 +28,8 @@ class CollectivesOnGpu : public testing::GpuTest {
   // out[t] = the sum (or welford triple) of the values of threads that are no multiple of 5, over the coordinates in
   // `threads` (bit i: coordinate i). Does it twice, to check that the workspace can be reused. Across blocks, without
   // `all`, each group has the result in its last block alone, and out is what it was in the others.
-  // `by_lanes`: the lanes of warps have no workspace.
-  void check(int threads, const Extents& block, const Extents& grid, bool all, bool is_welford, bool by_lanes = false) {
+  // `width`: groups of so many lanes combine their values without memory; `threads` must then name the same groups.
+  void check(int threads, const Extents& block, const Extents& grid, bool all, bool is_welford, int64_t width = 0) {
     const bool is_grid = (threads >> 3) != 0;
     const int64_t block_size = block[0] * block[1] * block[2], blocks = grid[0] * grid[1] * grid[2];
     const int64_t count = block_size * blocks;
@@ -59,7 +59,7 @@ class CollectivesOnGpu : public testing::GpuTest {
     const ValueId t = k.op(OpKind::kAdd, {base, linear(ParallelType::kBlockX)}, Dtype::kIndex);
     int64_t offset = 0;
     for (const Dtype d : dtypes) {
-      workspaces.push_back(k.allocate(d, MemoryType::kShared, k.index(by_lanes ? 0 : 2 * block_size), k.index(offset)));
+      workspaces.push_back(k.allocate(d, MemoryType::kShared, k.index(2 * block_size), k.index(offset)));
       offset += block_size * 16;
     }
     const ValueId rest = k.op(OpKind::kMod, {t, k.index(5)}, Dtype::kIndex);
@@ -96,6 +96,16 @@ class CollectivesOnGpu : public testing::GpuTest {
         const ValueId has_result = k.many(OpKind::kGridReduce, operands, {Dtype::kBool}, attrs)[0];
         for (size_t i = 0; i < out.size() && round == 1; ++i)
           k.effect(OpKind::kStore, {out[i], t, k.load(arrays[i], k.index(1)), has_result});
+        continue;
+      }
+      if (width > 0) {
+        Attrs by_lanes;
+        by_lanes.set_enum(AttrKey::kReduceOp, attrs.enumerator<ReduceOp>(AttrKey::kReduceOp));
+        by_lanes.set(AttrKey::kWidth, width);
+        for (size_t i = 0; i < operands.size(); ++i)
+          operands[i] = k.op(OpKind::kWhere, {takes_part, operands[i], init[i]}, dtypes[i]);
+        const auto results = k.many(OpKind::kWarpReduce, operands, dtypes, by_lanes);
+        for (size_t i = 0; i < results.size() && round == 1; ++i) k.store(out[i], t, results[i]);
         continue;
       }
       operands.insert(operands.end(), init.begin(), init.end());
@@ -184,12 +194,11 @@ TEST_F(CollectivesOnGpu, GridReductionsOverCoordinates) {
 
 // Rows of part of a warp, several in each.
 TEST_F(CollectivesOnGpu, LanesOfAWarp) {
-  for (const bool all : {false, true})
-    for (const bool is_welford : {false, true})
-      for (const int64_t lanes : {2, 4, 8, 16, 32}) {
-        check(1, {lanes, 32, 1}, {2, 1, 1}, all, is_welford, true);
-        check(1 + 2, {lanes, 1, 32}, {2, 1, 1}, all, is_welford, true);
-      }
+  for (const bool is_welford : {false, true})
+    for (const int64_t lanes : {1, 2, 4, 8, 16, 32}) {
+      check(1, {lanes, 32, 1}, {2, 1, 1}, true, is_welford, lanes);
+      check(1 + 2, {lanes, 1, 32}, {2, 1, 1}, true, is_welford, lanes);
+    }
 }
 
 // Fewer threads than blocks combine the blocks' results.

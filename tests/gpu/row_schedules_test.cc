@@ -8,14 +8,16 @@
 #include "ir/text/print.h"
 #include "passes/pipeline/pipeline.h"
 #include "replay/data/input.h"
-#include "replay/run/host_program.h"
 #include "tests/support/gpu_device.h"
 #include "tests/support/program_text.h"
+#include "tests/support/run_compiled.h"
 
 namespace fusebox {
 namespace {
 
+using testing::output_digests;
 using testing::program_text;
+using testing::replaced;
 
 // The gradients of the weights, and of a bias beside them.
 std::string gradients() {
@@ -49,21 +51,6 @@ struct Case {
   const char* choice;  // that the heuristics must name
 };
 
-std::string replaced(std::string text, const std::string& word, int64_t by) {
-  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos;)
-    text.replace(at, word.size(), std::to_string(by));
-  return text;
-}
-
-std::vector<Digest> run(const Compiled& c, Device& device, std::span<const Argument> inputs) {
-  std::vector<NamedKernel> kernels;
-  for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
-  std::vector<Digest> digests;
-  for (const ProgramOutput& out : run_host_program(c.host, kernels, device, inputs, {}).outputs)
-    digests.push_back(digest(contiguous_copy(out.value.tensor)));
-  return digests;
-}
-
 class RowSchedules : public ::testing::TestWithParam<Case> {};
 
 TEST_P(RowSchedules, GiveTheBitsOfTheHostExecutor) {
@@ -80,7 +67,7 @@ TEST_P(RowSchedules, GiveTheBitsOfTheHostExecutor) {
   const auto gpu = testing::gpu_or_null();
   if (!gpu) GTEST_SKIP() << "no GPU";
   const auto host = make_host_device();
-  EXPECT_EQ(run(compiled, *host, inputs), run(compiled, *gpu, inputs)) << choices;
+  EXPECT_EQ(output_digests(compiled, *host, inputs), output_digests(compiled, *gpu, inputs)) << choices;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RowSchedules,

@@ -8,25 +8,15 @@
 #include "ir/text/print.h"
 #include "passes/pipeline/pipeline.h"
 #include "replay/data/input.h"
-#include "replay/run/aten_segment.h"
-#include "replay/run/host_program.h"
 #include "replay/run/run.h"
 #include "tests/support/gpu_device.h"
+#include "tests/support/run_compiled.h"
 #include "tests/support/schedule_cases.h"
 
 namespace fusebox {
 namespace {
 
-std::vector<Digest> run(const Compiled& c, Device& device, std::span<const Argument> inputs) {
-  std::vector<NamedKernel> kernels;
-  for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
-  std::vector<Digest> digests;
-  HostProgramOptions host;
-  host.run_aten = run_aten_segments(c);
-  for (const ProgramOutput& out : run_host_program(c.host, kernels, device, inputs, host).outputs)
-    digests.push_back(digest(contiguous_copy(out.value.tensor)));
-  return digests;
-}
+using testing::output_digests;
 
 TEST(GpuSchedules, GiveTheBitsOfTheHostExecutor) {
   const auto gpu = testing::gpu_or_null();
@@ -44,7 +34,7 @@ TEST(GpuSchedules, GiveTheBitsOfTheHostExecutor) {
     try {
       compiled = compile(g, bind_sizes(g, bound_inputs(inputs)), {.steps = c.steps});
       const auto host = make_host_device();
-      expected = run(compiled, *host, inputs);
+      expected = output_digests(compiled, *host, inputs);
     } catch (const Error&) {
       continue;  // the schedule law judges it
     }
@@ -52,7 +42,7 @@ TEST(GpuSchedules, GiveTheBitsOfTheHostExecutor) {
                  print(compiled.kernels[0]));
     std::vector<Digest> actual;
     try {
-      actual = run(compiled, *gpu, inputs);
+      actual = output_digests(compiled, *gpu, inputs);
     } catch (const Error& e) {
       // The device has no room for a cooperative grid.
       ASSERT_EQ(e.code, ErrorCode::kLaunchLimit) << e.what() << " " << e.place;

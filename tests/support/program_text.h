@@ -1,8 +1,9 @@
 // The texts of programs that several tests share: tests/support/programs/NAME.fir.
 //
-//   const Module m = parse_module(program_text("softmax"));
+//   const Module m = parse_module(replaced(program_text("softmax"), "ROWS", 3));
 #pragma once
 
+#include <cstdint>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -21,6 +22,13 @@ inline std::string file_text(const std::string& path) {
 
 inline std::string program_text(const std::string& name) {
   return file_text("tests/support/programs/" + name + ".fir");
+}
+
+// The text with a number in place of a word, wherever it stands.
+inline std::string replaced(std::string text, const std::string& word, int64_t by) {
+  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos;)
+    text.replace(at, word.size(), std::to_string(by));
+  return text;
 }
 
 }  // namespace fusebox::testing

@@ -12,9 +12,12 @@
 #include "passes/rewrite/rewrite.h"
 #include "passes/schedule/apply_steps.h"
 #include "passes/segment/segment.h"
+#include "tests/support/program_text.h"
 
 namespace fusebox::test {
 namespace {
+
+using testing::replaced;
 
 // Programs with %m and %n left open. Integers keep every sum exact in any order.
 struct Family {
@@ -202,12 +205,6 @@ constexpr Family kFamilies[] = {
 })",
      "%x = f32[$m, $n] integers -8 8 seed 1", "z"},
 };
-
-std::string replaced(std::string text, const std::string& mark, int64_t value) {
-  for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark))
-    text.replace(at, mark.size(), std::to_string(value));
-  return text;
-}
 
 class CaseMaker {
  public:

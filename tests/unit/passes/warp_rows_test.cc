@@ -1,7 +1,10 @@
 // Rows of part of a warp: which reductions their lanes combine, without shared memory and without a barrier.
 #include "passes/plan/warp_rows.h"
 
+#include <algorithm>
+#include <array>
 #include <gtest/gtest.h>
+#include <map>
 
 #include "ir/step/apply.h"
 #include "ir/text/parse.h"
@@ -24,7 +27,8 @@ Graph scheduled(const std::string& steps, const std::string& shape = "[%m, 8]") 
 int64_t lanes(const Graph& g) {
   const KernelPlan plan = plan_refusable(g);
   EXPECT_EQ(plan.exchanges.size(), 1u);
-  return lanes_of(plan, plan.exchanges.begin()->second);
+  EXPECT_EQ(plan.exchanges.begin()->second.lanes, lanes_of(plan, plan.exchanges.begin()->second));
+  return plan.exchanges.begin()->second.lanes;
 }
 
 std::string rows(const std::string& count, const std::string& z = "block.y") {
@@ -66,17 +70,34 @@ TEST(WarpRows, OneThreadByAStatedFact) {
 }
 
 TEST(WarpRows, HaveNoSharedMemory) {
-  const auto workspaces = [](const Graph& g) {
+  const auto ops = [](const Graph& g) {
     const Lowered low = lower(g);
-    std::vector<int64_t> elements;
-    for (const Op& op : low.kernel.ops)
-      if (op.kind == OpKind::kBlockReduce)
-        elements.push_back(
-            constant_integer(low.kernel, low.kernel[low.kernel[op.operands[2]].def].operands[0]).value_or(-1));
-    return elements;
+    std::map<OpKind, int> count;
+    for (const Op& op : low.kernel.ops) ++count[op.kind];
+    const bool has_shared = std::ranges::any_of(low.kernel.ops, [](const Op& op) {
+      return op.kind == OpKind::kAllocate && op.attrs.enumerator<MemoryType>(AttrKey::kMemory) == MemoryType::kShared;
+    });
+    return std::array<int, 3>{count[OpKind::kWarpReduce], count[OpKind::kBlockReduce], has_shared ? 1 : 0};
   };
-  EXPECT_EQ(workspaces(scheduled(rows("4") + kLanes)), std::vector<int64_t>{0});
-  EXPECT_EQ(workspaces(scheduled(rows("3") + kLanes)), std::vector<int64_t>{-1});  // a number for each thread
+  EXPECT_EQ(ops(scheduled(rows("4") + kLanes)), (std::array{1, 0, 0}));
+  EXPECT_EQ(ops(scheduled(rows("3") + kLanes)), (std::array{0, 1, 1}));
+}
+
+// A plan that names other lanes than hold its rows does not hold together.
+TEST(WarpRows, AreCheckedInAPlan) {
+  const Graph four = scheduled(rows("4") + kLanes), three = scheduled(rows("3") + kLanes);
+  KernelPlan plan = plan_kernel(four);
+  EXPECT_EQ(check_plan(plan), std::nullopt);
+  Exchange& exchange = plan.exchanges.begin()->second;
+  exchange.lanes = 0;  // the block combines them as well
+  EXPECT_EQ(check_plan(plan), std::nullopt);
+  for (const int64_t lanes : {4, 16, 7}) {
+    exchange.lanes = lanes;
+    EXPECT_TRUE(check_plan(plan)) << lanes;
+  }
+  KernelPlan other = plan_kernel(three);
+  other.exchanges.begin()->second.lanes = 8;
+  EXPECT_TRUE(check_plan(other));
 }
 
 }  // namespace

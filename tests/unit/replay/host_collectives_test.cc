@@ -107,18 +107,20 @@ void check_reduction(ReduceOp op, const Threads& threads, bool all, const Launch
   }
 }
 
-// The same without memory: the threads of a group are lanes of one warp.
-HostResult reduce_by_lanes(HostKernel& k, ReduceOp op, const Threads& threads, bool all, const LaunchDims& dims) {
+// Each `width` neighbouring lanes reduce the values without memory.
+HostResult reduce_by_lanes(HostKernel& k, ReduceOp op, int64_t width, const LaunchDims& dims) {
   std::vector<int32_t> values;
   for (const Point& p : points_of(dims)) values.push_back(static_cast<int32_t>(p.value));
   const ValueId x = k.input<int32_t>("x", values), y = k.output<int32_t>("y", static_cast<int64_t>(values.size()));
-  const ValueId none = k.shared(Dtype::kInt32, 0), i = linear_thread(k);
-  const ValueId neutral = constant(k.g, Dtype::kInt32, from_int64(Dtype::kInt32, neutral_of(op)));
+  const ValueId i = linear_thread(k);
   const ValueId takes_part =
       k.op(OpKind::kNe, {k.op(OpKind::kMod, {i, k.index(4)}, Dtype::kIndex), k.index(1)}, Dtype::kBool);
-  k.store(y, i,
-          k.op(OpKind::kBlockReduce, {k.load(x, i), neutral, none, takes_part, ValueId()}, Dtype::kInt32,
-               reduce_attrs(op, threads, all)));
+  const ValueId neutral = constant(k.g, Dtype::kInt32, from_int64(Dtype::kInt32, neutral_of(op)));
+  Attrs attrs;
+  attrs.set_enum(AttrKey::kReduceOp, op);
+  attrs.set(AttrKey::kWidth, width);
+  const ValueId value = k.op(OpKind::kWhere, {takes_part, k.load(x, i), neutral}, Dtype::kInt32);
+  k.store(y, i, k.op(OpKind::kWarpReduce, {value}, Dtype::kInt32, attrs));
   return k.run(dims);
 }
 
@@ -171,34 +173,78 @@ void check_grid_reduction(ReduceOp op, const Threads& threads, bool all, const L
   }
   EXPECT_EQ(last_blocks, all ? blocks : groups);
 }
-TEST(HostCollectives, LanesOfAWarpNeedNoMemory) {
+// Groups along block.x lie in neighbouring lanes, whatever the other dimensions are.
+TEST(HostWarpReduce, GivesEveryLaneTheResultOfItsGroup) {
   for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMin, ReduceOp::kMax})
-    for (const int64_t lanes : {1, 2, 4, 8, 16, 32})
-      for (const Threads& threads :
-           {Threads{ParallelType::kBlockX}, Threads{ParallelType::kBlockX, ParallelType::kBlockY}}) {
-        const LaunchDims dims = {.grid = {2, 1, 1}, .block = {lanes, 1, 32}};
+    for (const int64_t width : {1, 2, 4, 8, 16, 32})
+      for (const LaunchDims& dims : {LaunchDims{.grid = {2, 1, 1}, .block = {width, 32, 1}},
+                                     LaunchDims{.grid = {1, 2, 1}, .block = {width, 2, 16}}}) {
         HostKernel k;
-        expect_clean(reduce_by_lanes(k, op, threads, true, dims));
+        expect_clean(reduce_by_lanes(k, op, width, dims));
         const std::vector<Point> points = points_of(dims);
         const std::vector<int32_t> got = k.values<int32_t>("y");
-        for (size_t a = 0; a < points.size(); ++a) ASSERT_EQ(got[a], reduced(op, threads, points, a)) << "thread " << a;
+        for (size_t a = 0; a < points.size(); ++a)
+          ASSERT_EQ(got[a], reduced(op, {ParallelType::kBlockX}, points, a)) << "thread " << a << " width " << width;
       }
 }
-// The last warp is not full, a row is longer than a warp, lanes are no power of two, or rows are combined too.
-TEST(HostCollectives, OtherThreadsNeedMemory) {
-  const Threads x = {ParallelType::kBlockX}, both = {ParallelType::kBlockX, ParallelType::kBlockY};
-  const auto check = [](const Threads& threads, std::array<int64_t, 3> block) {
-    HostKernel k;
-    const HostResult r = reduce_by_lanes(k, ReduceOp::kSum, threads, true, {.grid = {1, 1, 1}, .block = block});
-    ASSERT_TRUE(r.finding) << block[0] << " " << block[1];
-    EXPECT_EQ(r.finding->code, ErrorCode::kOutOfBounds);
-  };
-  check(x, {8, 3, 1});
-  check(x, {64, 1, 1});
-  check(x, {12, 8, 1});
-  check(both, {8, 4, 1});
-  check({ParallelType::kBlockY}, {32, 2, 1});
+
+// A group may be a part of a row.
+TEST(HostWarpReduce, GroupsAreOfLanesNotOfRows) {
+  const LaunchDims rows{.grid = {1, 1, 1}, .block = {64, 1, 1}}, parts{.grid = {1, 1, 1}, .block = {8, 8, 1}};
+  HostKernel k, l;
+  expect_clean(reduce_by_lanes(k, ReduceOp::kSum, 8, rows));
+  expect_clean(reduce_by_lanes(l, ReduceOp::kSum, 8, parts));
+  EXPECT_EQ(k.values<int32_t>("y"), l.values<int32_t>("y"));
 }
+
+// A shuffle takes every lane of a warp.
+TEST(HostWarpReduce, NeedsFullWarps) {
+  for (const int64_t rows : {1, 3, 5}) {
+    HostKernel k;
+    const HostResult result = reduce_by_lanes(k, ReduceOp::kSum, 8, {.grid = {1, 1, 1}, .block = {8, rows, 1}});
+    ASSERT_TRUE(result.finding) << rows;
+    EXPECT_EQ(result.finding->code, ErrorCode::kDivergentBarrier);
+    EXPECT_EQ(result.finding->kind, OpKind::kWarpReduce);
+  }
+}
+
+TEST(HostWarpReduce, NeedsEveryThread) {
+  const LaunchDims dims{.grid = {1, 1, 1}, .block = {8, 4, 1}};
+  HostKernel k;
+  const ValueId x = k.input<int32_t>("x", std::vector<int32_t>(32, 1)), y = k.output<int32_t>("y", 32);
+  const ValueId i = linear_thread(k);
+  Attrs attrs;
+  attrs.set_enum(AttrKey::kReduceOp, ReduceOp::kSum);
+  attrs.set(AttrKey::kWidth, int64_t{8});
+  k.begin_if(k.op(OpKind::kLt, {i, k.index(24)}, Dtype::kBool));
+  k.store(y, i, k.op(OpKind::kWarpReduce, {k.load(x, i)}, Dtype::kInt32, attrs));
+  const HostResult result = k.run(dims);
+  ASSERT_TRUE(result.finding);
+  EXPECT_EQ(result.finding->code, ErrorCode::kDivergentBarrier);
+}
+
+// It is no barrier: a value that another thread stores before it may not be read behind it.
+TEST(HostWarpReduce, IsNoBarrier) {
+  const auto run = [](bool has_barrier) {
+    HostKernel k;
+    const ValueId y = k.output<int32_t>("y", 32), s = k.shared(Dtype::kInt32, 32), i = linear_thread(k);
+    const ValueId one = constant(k.g, Dtype::kInt32, from_int64(Dtype::kInt32, 1));
+    k.store(s, i, one);
+    if (has_barrier) k.effect(OpKind::kBarrier, {});
+    Attrs attrs;
+    attrs.set_enum(AttrKey::kReduceOp, ReduceOp::kSum);
+    attrs.set(AttrKey::kWidth, int64_t{8});
+    const ValueId sum = k.op(OpKind::kWarpReduce, {one}, Dtype::kInt32, attrs);
+    const ValueId other = k.op(OpKind::kSub, {k.index(31), i}, Dtype::kIndex);
+    k.store(y, i, k.op(OpKind::kAdd, {sum, k.load(s, other)}, Dtype::kInt32));
+    return k.run({.grid = {1, 1, 1}, .block = {8, 4, 1}, .shared_bytes = 256});
+  };
+  expect_clean(run(true));
+  const HostResult result = run(false);
+  ASSERT_TRUE(result.finding);
+  EXPECT_EQ(result.finding->code, ErrorCode::kRace);
+}
+
 TEST(HostCollectives, BlockReduce) {
   const LaunchDims dims = {.grid = {2, 1, 1}, .block = {5, 3, 2}, .shared_bytes = 1024};
   for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMin, ReduceOp::kMax})

@@ -75,6 +75,13 @@ TEST(Features, RandomNumbersNeedAReaderOfTheirOps) {
             expected);
 }
 
+TEST(Features, RowsOfPartOfAWarpNeedAReaderOfThem) {
+  const Module m =
+      parse_module("kernel @k index 32 {\n  %x = input f32\n  %y = warp_reduce value [%x] reduce sum width 8 : f32\n}");
+  EXPECT_EQ(features_of(m), bit_of(Feature::kModule) | bit_of(Feature::kLanes));
+  EXPECT_TRUE(decode_module(bytes_of(encode(m))) == m);
+}
+
 TEST(Features, OpsThatAtenComputesNeedAReaderOfThem) {
   const Module m = parse_module("fusion @f {\n  %x = input f32[3, 4]\n  %y = cumsum %x axis 1\n  output %y\n}");
   EXPECT_EQ(features_of(m), bit_of(Feature::kModule) | bit_of(Feature::kLibraryOps));
