@@ -2,7 +2,6 @@
 #include "fuzz/oracle/algebra_points.h"
 
 #include <gtest/gtest.h>
-
 #include <set>
 #include <string>
 
