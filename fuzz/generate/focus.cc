@@ -58,7 +58,8 @@ const std::vector<FormFocus>& form_list() {
           OpKind::kMinimum, OpKind::kMaximum, OpKind::kSub, OpKind::kWhere});
     each(FusionForm::kExchangedOperands,
          {OpKind::kAdd, OpKind::kMul, OpKind::kEq, OpKind::kNe, OpKind::kLogicalAnd, OpKind::kLogicalOr,
-          OpKind::kBitwiseAnd, OpKind::kBitwiseOr, OpKind::kBitwiseXor, OpKind::kSub, OpKind::kMinimum, OpKind::kLt});
+          OpKind::kBitwiseAnd, OpKind::kBitwiseOr, OpKind::kBitwiseXor, OpKind::kSub, OpKind::kMinimum,
+          OpKind::kMaximum, OpKind::kLt});
     for (OpKind kind : {OpKind::kNeg, OpKind::kAbs, OpKind::kRelu})
       for (OpKind second : {OpKind::kNeg, OpKind::kAbs, OpKind::kRelu})
         all.push_back({FusionForm::kUnaryPair, kind, second});

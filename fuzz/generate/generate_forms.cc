@@ -235,7 +235,12 @@ std::vector<ValueId> FusionMaker::form_of(const FormFocus& form) {
         return kind == OpKind::kWhere ? where(g_, condition(x), x, x) : pointwise(g_, kind, {x, x});
       }
       case FusionForm::kExchangedOperands: {
-        const ValueId x = operand(kind), y = input_beside(x, g_[x].dtype, false);
+        const ValueId x = operand(kind);
+        // Zeros of both signs meet at one place, and so do NaN of both signs: min and max return one of the two.
+        const bool is_choice = kind == OpKind::kMinimum || kind == OpKind::kMaximum;
+        const bool is_opposite = is_choice && takes(OpKind::kNeg, g_[x].dtype) && !random_.one_in(4);
+        if (is_opposite && g_[g_[x].def].kind == OpKind::kInput) ranges_.push_back({.input = x, .is_boundary = true});
+        const ValueId y = is_opposite ? unary(g_, OpKind::kNeg, x) : input_beside(x, g_[x].dtype, false);
         made_.push_back(pointwise(g_, kind, {x, y}));
         return random_.one_in(4) ? pointwise(g_, kind, {x, y}) : pointwise(g_, kind, {y, x});
       }

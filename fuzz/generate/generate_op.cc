@@ -191,8 +191,15 @@ std::vector<ValueId> FusionMaker::op(OpKind kind) {
     case OpKind::kIota:
     case FUSEBOX_RANDOM_OPS:
       return factory(kind);
-    case OpKind::kTriu:
-      return {triu(g_, operand(kind, 2), random_.between(-2, 3))};
+    case OpKind::kTriu: {
+      // The diagonal is a constant, or known at the run only, and then it may be so far that a row and it leave 64 bits.
+      const ValueId x = operand(kind, 2);
+      if (!options_.symbolic || !random_.one_in(3)) return {triu(g_, x, random_.between(-2, 3))};
+      constexpr int64_t kFar[] = {INT64_MAX, INT64_MAX - 2, INT64_MIN, INT64_MIN + 2, INT32_MAX, INT32_MIN};
+      const Scalar diagonal =
+          random_.one_in(2) ? Scalar(index_input(random_.pick(kFar))) : index_scalar(random_.between(-2, 3));
+      return g_[add_op(g_, Graph::body(), kind, {x, scalar_of(g_, diagonal)})].results;
+    }
     case FUSEBOX_REDUCTION_OPS:
     case FUSEBOX_MOMENT_OPS:
       return reduction(kind);
@@ -323,7 +330,14 @@ std::vector<ValueId> FusionMaker::factory(OpKind kind) {
     shape = {index_scalar(random_.between(0, 5)), index_scalar(random_.between(1, 5))};
   }
   if (is_random(kind)) {
-    const auto parameter = [&] { return random_.one_in(6) ? input_scalar(g_, "", dtype) : small_constant(dtype); };
+    // Of the dtype itself, or of another one, whose numbers the op rounds first.
+    const auto parameter = [&] {
+      constexpr Dtype kOthers[] = {Dtype::kFloat, Dtype::kDouble, Dtype::kInt32};
+      const Dtype other = random_.one_in(3) ? random_.pick(kOthers) : dtype;
+      if (random_.one_in(6)) return input_scalar(g_, "", other);
+      if (other == dtype || is_integer(other)) return small_constant(other);
+      return constant_of(g_, other, static_cast<double>(random_.between(-4000, 4000)) / 7);
+    };
     const ValueId a = parameter(), b = parameter(), seed = random_word();
     return {random(g_, kind, shape, a, b, seed, random_word(), dtype)};
   }

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "fuzz/base/random_source.h"
+#include "fuzz/oracle/algebra_points.h"
 #include "fuzz/oracle/oracle.h"
 #include "passes/algebra/index_algebra.h"
 
@@ -342,6 +343,7 @@ class AlgebraLaws {
 void algebra(OracleRun& run) {
   RandomSource random = run.random(91);
   AlgebraLaws(run, random).judge();
+  judge_algebra_at_points(run, random);
 }
 
 }  // namespace fusebox::fuzz

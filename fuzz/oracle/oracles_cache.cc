@@ -50,6 +50,7 @@ class CacheJudge {
     FusionCache warm = cache();
     judge_hit(warm, "from the store");
     judge_keys();
+    judge_exact_keys();
     judge_sizes();
     judge_collision();
     judge_damage();
@@ -112,6 +113,30 @@ class CacheJudge {
     const Graph constant = with_other_constant();
     if (digest(constant) != digest(run_.fusion()))
       expect_other({.fusion = constant, .bindings = run_.sizes(), .options = options_, .target = "host"}, "constant");
+  }
+
+  // Where a plan depends on sizes, its key tells each of them, each stride, and how addresses are aligned.
+  void judge_exact_keys() {
+    if (options_.inputs.empty()) return;
+    const Defects& defects = run_.options().defects;
+    const CacheKey key = fusion_key(request(), KeySizes::kExact, defects);
+    const auto expect_other = [&](std::string_view fact, const auto& change) {
+      CompileOptions other = options_;
+      const FusionRequest r{.fusion = run_.fusion(), .bindings = run_.sizes(), .options = other, .target = "host"};
+      if (change(other.inputs[random_.below(other.inputs.size())]) && fusion_key(r, KeySizes::kExact, defects) == key)
+        report("key", "another " + std::string(fact) + " of an input has the same key");
+    };
+    const auto other_number = [&](std::vector<int64_t>& list) {
+      if (!list.empty()) list[random_.below(list.size())] += int64_t{1} << random_.below(40);
+      return !list.empty();
+    };
+    for (int i = 0; i < 2; ++i) {
+      expect_other("extent", [&](BoundInput& b) { return other_number(b.shape); });
+      expect_other("stride", [&](BoundInput& b) { return other_number(b.strides); });
+    }
+    expect_other("alignment", [](BoundInput& b) { return ++b.align, !b.is_scalar; });
+    expect_other("number", [](BoundInput& b) { return b.bits.low ^= 1, b.is_scalar; });
+    expect_other("second half of a number", [](BoundInput& b) { return b.bits.high ^= 1, b.is_scalar; });
   }
 
   // The fusion with the lowest bit of a float constant changed, which changes no shape.
