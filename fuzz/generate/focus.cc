@@ -179,6 +179,9 @@ Focus focus_of(uint64_t seed) {
     focus.rare = static_cast<RareFocus>(seed / 8 % kRareFoci);
     if (focus.rare == RareFocus::kWrappingConstants) focus.rewrite = "fold_constants";
     if (focus.rare == RareFocus::kTimesZero) focus.rewrite = "identity_ops";
+    if (focus.rare == RareFocus::kGatheredOp) focus.rewrite = "early_gathers";
+    if (focus.rare == RareFocus::kFewMoments) focus.rewrite = "two_pass_moments";
+    if (focus.rare == RareFocus::kStoredOverSegments) focus.segments = 2 + seed / 8 / kRareFoci % 2;
   }
   return focus;
 }

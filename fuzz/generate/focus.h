@@ -79,14 +79,19 @@ struct BlockFocus {
 
 // A small program that random draws rarely make, with the schedule, the rewrite or the values that it is made for.
 enum class RareFocus : uint8_t {
-  kWrappingConstants,  // an op of integer constants that wraps, for folding
-  kTimesZero,          // a product of zero with infinities and NaN
-  kTwoRandomOps,       // two random ops of one kernel, each with its own seed
-  kDeclaredOrder,      // ATen makes a tensor that has a declared order
-  kAddedProduct,       // a 16-bit product that is added, or widened for a sum
-  kSumOfAllBlocks,     // a sum over the grid that all blocks read
-  kGappedVectors,      // rows with gaps between them, read in vectors
-  kLibraryOp,          // an op that ATen alone computes, and nothing else
+  kWrappingConstants,   // an op of integer constants that wraps, for folding
+  kTimesZero,           // a product of zero with infinities and NaN
+  kTwoRandomOps,        // two random ops of one kernel, each with its own seed
+  kDeclaredOrder,       // ATen makes a tensor that has a declared order
+  kAddedProduct,        // a 16-bit product that is added, or widened for a sum
+  kSumOfAllBlocks,      // a sum over the grid that all blocks read
+  kGappedVectors,       // rows with gaps between them, read in vectors
+  kLibraryOp,           // an op that ATen alone computes, and nothing else
+  kGatheredOp,          // an op that reads by data what a pointwise op of inputs makes
+  kFewMoments,          // the mean and the squares of rows with no or few elements
+  kStoredOverSegments,  // an output in place that a later segment reads through other moves
+  kTwoScopes,           // a barrier of a block between a store to global memory and its read by other blocks
+  kTwoClusterSums,      // two sums in clusters, of which a thread keeps different numbers of elements
   kLongSum,
 };
 inline constexpr size_t kRareFoci = static_cast<size_t>(RareFocus::kLongSum) + 1;

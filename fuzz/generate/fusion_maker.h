@@ -177,9 +177,16 @@ class FusionMaker {
   std::vector<ValueId> added_product();
   std::vector<ValueId> rows_with_gaps();
   std::vector<ValueId> library_op();
+  std::vector<ValueId> gathered_op();
+  std::vector<ValueId> two_scopes();
+  std::vector<ValueId> two_cluster_sums();
+  std::vector<ValueId> moments_of_few();
+  std::vector<ValueId> stored_over_segments();
 
   // -- outputs (generate_outputs.cc)
   void add_outputs();
+  // A scalar as an output: a constant or an input.
+  void add_scalar_output();
   // Adds the output unless concretization refuses its alias. Returns whether it was added.
   bool add_output(ValueId value, ValueId alias);
   void add_inputs_as_outputs();
@@ -209,6 +216,8 @@ class FusionMaker {
   std::vector<Symbol> symbols_;
   std::vector<InputRange> ranges_;
   bool has_far_sum_ = false;
+  ValueId stored_;  // a result with readers that overwrites an input
+  ValueId target_;  // that input; none: a new one
 };
 
 }  // namespace fusebox::fuzz

@@ -1,6 +1,8 @@
 // Outputs of a generated fusion: results, inputs, and values that overwrite inputs.
 #include <algorithm>
 
+#include "fuzz/base/error_form.h"
+#include "fuzz/generate/constants.h"
 #include "fuzz/generate/fusion_maker.h"
 #include "ir/infer/concretize.h"
 #include "ir/table/error.h"
@@ -75,6 +77,20 @@ void FusionMaker::add_inputs_as_outputs() {
   }
 }
 
+void FusionMaker::add_scalar_output() {
+  const Mark before = mark();
+  try {
+    const Dtype dtype = dtype_rows()[random_.below(dtype_rows().size())].dtype;
+    if (is_storage_only(dtype)) return;
+    const ValueId x = options_.symbolic && random_.one_in(4) ? input_scalar(g_, "", dtype)
+                                                             : constant(g_, dtype, draw_constant(random_, dtype));
+    output(g_, unary(g_, OpKind::kSet, x));
+  } catch (const Error& e) {
+    expect_refusal(e);
+    take_back(before);
+  }
+}
+
 void FusionMaker::add_outputs() {
   const auto readers = uses(g_);
   std::vector<ValueId> leaves, others;
@@ -89,6 +105,7 @@ void FusionMaker::add_outputs() {
   if (leaves.size() > 6) leaves.resize(6);
   if (!others.empty() && random_.one_in(4)) leaves.push_back(random_.pick(others));
   free_ = inputs(g_);
+  if (stored_) add_output(stored_, target_ ? target_ : target_of(stored_));
   if (random_.one_in(16)) add_inputs_as_outputs();
   const bool is_aimed = options_.focus.in_place.has_value();
   for (size_t i = 0; i < leaves.size(); ++i) {
@@ -102,6 +119,7 @@ void FusionMaker::add_outputs() {
     add_output(leaves[i], alias);
   }
   if (random_.one_in(16)) add_inputs_as_outputs();
+  if (random_.one_in(24)) add_scalar_output();
 }
 
 }  // namespace fusebox::fuzz

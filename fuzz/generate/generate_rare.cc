@@ -16,6 +16,7 @@ bool FusionMaker::begin_rare(RareFocus rare, GeneratedFusion& result) {
   }
   ++result.attempts;
   const bool is_accepted = attempt([&] { return rare_program(rare); });
+  if (!is_accepted) stored_ = target_ = {};
   result.accepted += is_accepted;
   result.neighbours += is_accepted && rare == RareFocus::kTimesZero;
   wanted_.reset();
@@ -59,6 +60,19 @@ std::vector<ValueId> FusionMaker::rare_program(RareFocus rare) {
       return offers({OpKind::kNeg}) ? rows_with_gaps() : std::vector<ValueId>();
     case RareFocus::kLibraryOp:
       return library_op();
+    case RareFocus::kGatheredOp:
+      return gathered_op();
+    case RareFocus::kTwoScopes:
+      return offers({OpKind::kNeg, OpKind::kPermute}) ? two_scopes() : std::vector<ValueId>();
+    case RareFocus::kTwoClusterSums:
+      return offers({OpKind::kSum, OpKind::kMax}) ? two_cluster_sums() : std::vector<ValueId>();
+    case RareFocus::kFewMoments:
+      return offers({OpKind::kWelford, OpKind::kNeg}) ? moments_of_few() : std::vector<ValueId>();
+    case RareFocus::kStoredOverSegments:
+      return options_.aliases && options_.layouts && options_.symbolic &&
+                     offers({OpKind::kNeg, OpKind::kSlice, OpKind::kPermute, OpKind::kCat})
+                 ? stored_over_segments()
+                 : std::vector<ValueId>();
     case RareFocus::kLongSum:
       break;  // begin_rare makes it
   }
@@ -151,6 +165,108 @@ std::vector<ValueId> FusionMaker::library_op() {
   for (const OpRow& row : op_rows())
     if (demands(row.kind, kLibrary) && is_offered(row.kind)) kinds.push_back(row.kind);
   return kinds.empty() ? std::vector<ValueId>() : library(random_.pick(kinds));
+}
+
+// What a gather reads is an op of a tensor and another, which may have one element along the gathered axis.
+std::vector<ValueId> FusionMaker::gathered_op() {
+  constexpr OpKind kOps[] = {OpKind::kSub, OpKind::kAdd, OpKind::kMul};
+  constexpr OpKind kGathers[] = {OpKind::kTakeAlongAxis, OpKind::kTakeAlongAxis, OpKind::kIndexSelect, OpKind::kGather,
+                                 OpKind::kSelect};
+  const OpKind kind = random_.pick(kOps), gather = random_.pick(kGathers);
+  if (!is_offered(kind) || !is_offered(gather)) return {};
+  const Extents extents = {random_.between(2, 5), random_.between(2, 7)};
+  const Dtype dtype = dtype_for(kind);
+  const ValueId x = new_input(dtype, extents);
+  ValueId y;
+  if (random_.one_in(3)) {
+    y = input_beside(x, dtype, false);
+  } else {
+    std::vector<bool> is_one(extents.size());
+    is_one[random_.below(extents.size())] = true;
+    Extents narrow = extents;
+    Shape whole;
+    for (size_t i = 0; i < extents.size(); ++i) {
+      if (is_one[i]) narrow[i] = 1;
+      whole.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+    }
+    y = new_input(dtype, narrow, is_one);
+    if (random_.one_in(2) && is_offered(OpKind::kExpand)) y = expand(g_, y, whole);
+  }
+  ValueId made = pointwise(g_, kind, {x, y});
+  if (random_.one_in(4) && is_offered(OpKind::kTriu)) made = triu(g_, made, random_.between(-2, 3));
+  first_operand_ = made;
+  const std::vector<ValueId> results = indexed(gather);
+  first_operand_ = {};
+  return results.empty() ? results : with_reader(results);
+}
+
+// Two tensors that others read transposed, and one that is also read in place. The schedule keeps one of them in shared
+// memory, the other in global memory.
+std::vector<ValueId> FusionMaker::two_scopes() {
+  const Extents extents = {random_.between(2, 6), random_.between(2, 6)};
+  const Dtype dtype = dtype_for(OpKind::kNeg);
+  const ValueId a = unary(g_, OpKind::kNeg, new_input(dtype, extents));
+  const ValueId s = unary(g_, OpKind::kNeg, new_input(dtype, extents));
+  // Results become outputs in reverse, and ops stand in the order in which outputs need them.
+  std::vector<ValueId> results = {permute(g_, a, {1, 0}), permute(g_, s, {1, 0}), unary(g_, OpKind::kNeg, a)};
+  if (random_.one_in(3)) random_.shuffle(results);
+  return results;
+}
+
+std::vector<ValueId> FusionMaker::two_cluster_sums() {
+  const ValueId x = new_input(dtype_for(OpKind::kSum), {random_.between(2, 4), random_.between(4, 24)});
+  std::vector<ValueId> results = {reduce(g_, random_.one_in(3) ? OpKind::kMax : OpKind::kSum, x, {0, 1}),
+                                  reduce(g_, OpKind::kSum, x, {1})};
+  random_.shuffle(results);
+  return results;
+}
+
+// Rows with no, one or a few elements. Nothing reads the count, so that a rewrite may take the moments apart.
+std::vector<ValueId> FusionMaker::moments_of_few() {
+  constexpr int64_t kColumns[] = {0, 0, 1, 2, 3, 7};
+  const Dtype dtype = random_.one_in(3) ? Dtype::kDouble : Dtype::kFloat;
+  ValueId x = new_input(dtype, {random_.between(1, 4), random_.pick(kColumns)});
+  if (random_.one_in(3)) x = unary(g_, OpKind::kNeg, x);
+  const WelfordResult w = welford(g_, x, {random_.one_in(8) ? int64_t{0} : int64_t{1}});
+  switch (random_.below(3)) {
+    case 0:
+      return {unary(g_, OpKind::kNeg, w.avg)};
+    case 1:
+      return {unary(g_, OpKind::kNeg, w.var_sum)};
+    default:
+      return {unary(g_, OpKind::kNeg, w.avg), unary(g_, OpKind::kNeg, w.var_sum)};
+  }
+}
+
+// A result is stored over an input with a layout of its own, and is read by ops that follow this layout. The input may
+// have an axis of one element that a cat keeps from being a broadcast, where the result's axis is one.
+std::vector<ValueId> FusionMaker::stored_over_segments() {
+  Extents extents = {random_.between(2, 5), random_.between(2, 7)};
+  const Dtype dtype = dtype_for(OpKind::kNeg);
+  if (random_.one_in(2)) {
+    extents.insert(extents.begin() + 1, 1);
+    InputOptions layout{.contiguity = {}, .allocation_order = {}};
+    Shape shape;
+    for (int64_t e : extents) {
+      shape.push_back(Scalar(symbol(e)));
+      layout.contiguity.push_back(random_.one_in(3) ? Contiguity::kTrue : Contiguity::kFalse);
+    }
+    const ValueId target = input(g_, "", dtype, shape, layout);
+    const ValueId x = new_input(dtype, extents, {false, true, false});
+    const ValueId joined = cat(g_, {target, target}, 1), y = unary(g_, OpKind::kNeg, x);
+    stored_ = y, target_ = target;
+    return {joined, y, unary(g_, OpKind::kNeg, y)};
+  }
+  const ValueId x = new_input(dtype, extents);
+  const ValueId y = unary(g_, OpKind::kNeg, x);
+  Shape starts, stops;
+  for (int64_t e : extents) {
+    starts.push_back(Scalar(random_.between(0, 1)));
+    stops.push_back(Scalar(random_.between(1, e)));
+  }
+  const ValueId z = random_.one_in(3) ? permute(g_, y, {1, 0}) : slice(g_, y, starts, stops);
+  stored_ = y, target_ = {};
+  return {y, z, unary(g_, OpKind::kNeg, z)};
 }
 
 }  // namespace fusebox::fuzz

@@ -99,7 +99,8 @@ void StepMaker::assign(size_t max_transforms) {
     for (size_t extra = 1 + random_.below(2); extra > 0; --extra) cuts.push_back(random_.below(names.size() + 1));
   cut_at_library_ops(names, cuts);
   std::vector<Step> assigns = assigns_of(names, cuts, [&](const std::string& first) {
-    const bool is_aimed = focus.rare == RareFocus::kDeclaredOrder && !random_.one_in(4);
+    const bool is_aimed =
+        (focus.rare == RareFocus::kDeclaredOrder || focus.rare == RareFocus::kStoredOverSegments) && !random_.one_in(4);
     return is_library_op(first) ? !random_.one_in(16) : is_aimed || random_.one_in(4);
   });
   // An op may be in several segments.
@@ -145,6 +146,8 @@ void StepMaker::schedule(size_t max_transforms) {
   if (focus.block && block_dimensions(*focus.block)) return;
   if (focus.shared_in && !random_.one_in(8) && shared_in_loop(*focus.shared_in)) return;
   if (focus.rare == RareFocus::kSumOfAllBlocks && sum_of_all_blocks()) return;
+  if (focus.rare == RareFocus::kTwoScopes && !random_.one_in(8) && two_scopes()) return;
+  if (focus.rare == RareFocus::kTwoClusterSums && !random_.one_in(8) && two_cluster_sums()) return;
   if (focus.rare == RareFocus::kGappedVectors && !random_.one_in(8) && rows_in_vectors()) return;
   if (focus.rare == RareFocus::kTwoRandomOps || focus.rare == RareFocus::kAddedProduct)
     if (!random_.one_in(4) && inlined()) return;

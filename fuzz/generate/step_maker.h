@@ -85,6 +85,8 @@ class StepMaker {
   bool block_dimensions(const BlockFocus& block);
   bool shared_in_loop(ParallelType loop);
   bool sum_of_all_blocks();
+  bool two_scopes();
+  bool two_cluster_sums();
   bool rows_in_vectors();
   bool inlined();
   bool parallelize(const std::string& tensor, DomainId d, ParallelType p);

@@ -88,6 +88,60 @@ bool StepMaker::sum_of_all_blocks() {
   return true;
 }
 
+// One tensor that is read transposed lies in global memory and is read by other blocks; another lies in shared memory.
+bool StepMaker::two_scopes() {
+  std::vector<std::string> read;
+  for (OpId id : g_[Graph::body()].ops)
+    if (const Op& op = g_[id]; op.kind == OpKind::kPermute && g_[g_[op.operands[0]].def].kind != OpKind::kInput)
+      read.push_back(g_[op.operands[0]].name);
+  if (read.size() != 2) return false;
+  random_.shuffle(read);
+  for (size_t i = 0; i < read.size(); ++i) {
+    Step memory{StepKind::kSetMemoryType, {StepOperand::of(read[i])}, {}, {}};
+    memory.attrs.set_enum(AttrKey::kMemory, i == 0 ? MemoryType::kGlobal : MemoryType::kShared);
+    if (!take(std::move(memory))) return false;
+  }
+  for (const std::string& name : tensors(false)) {
+    const Op& op = g_[g_[*find_value(g_, name)].def];
+    const bool is_of_first = name == read[0] || (op.operands[0] && g_[op.operands[0]].name == read[0]);
+    const auto loop = loop_of(tensor(name));
+    if (loop.size() != 2) continue;
+    if (is_of_first) parallelize(name, loop[0], ParallelType::kGridX);
+    parallelize(name, loop[1], ParallelType::kBlockX);
+  }
+  keep_visible(MemoryType::kGlobal);
+  return true;
+}
+
+// The blocks of a cluster share the reduced axis of each reduction. Kept axes stand inside, so that a thread keeps an
+// accumulator for each of their elements.
+bool StepMaker::two_cluster_sums() {
+  std::vector<std::string> names;
+  for (OpId id : g_[Graph::body()].ops)
+    if (demands(g_[id].kind, kReduction)) names.push_back(g_[g_[id].results[0]].name);
+  if (names.size() < 2) return false;
+  const int64_t blocks = int64_t{2} << random_.below(2);
+  for (const std::string& name : names) {
+    const auto loop = loop_of(tensor(name));
+    if (loop.size() != 2 || g_[loop[1]].iter_type != IterType::kReduction) return false;
+    const std::string kept = g_[loop[0]].name, part = fresh(), rest = fresh();
+    Step split{StepKind::kSplit,
+               {StepOperand::domain_of(name, g_[loop[1]].name), StepOperand::number(blocks)},
+               {part, rest},
+               {}};
+    split.attrs.set_flag(AttrKey::kOuter);
+    if (!take(std::move(split))) return false;
+    Step order{StepKind::kReorder, {StepOperand::of(name)}, {}, {}};
+    for (const std::string& d : {part, rest, kept}) order.operands.push_back(StepOperand::domain_of(name, d));
+    if (!random_.one_in(4)) take(std::move(order));
+    for (DomainId d : std::vector<DomainId>(loop_of(tensor(name))))
+      if (g_[d].name == part) parallelize(name, d, ParallelType::kGridX);
+  }
+  cluster(blocks, ParallelType::kGridX);
+  keep_visible(MemoryType::kGlobal);
+  return true;
+}
+
 // Threads share the rows; each element of a thread is a vector along its row.
 bool StepMaker::rows_in_vectors() {
   const std::string name = stored_output("");

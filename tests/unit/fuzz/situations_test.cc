@@ -118,6 +118,22 @@ bool is_met(RareFocus rare, const Case& c) {
       return has_loop(c, ParallelType::kVectorize);
     case RareFocus::kLibraryOp:
       return count([&](const Op& op) { return is_library(g, op); }) == 1;
+    case RareFocus::kGatheredOp:
+      return has([](const Op& op) { return demands(op.kind, kIndexed); });
+    case RareFocus::kTwoScopes:
+      return has_loop(c, ParallelType::kGridX) && std::ranges::any_of(c.compiled->scheduled, [](const Graph& s) {
+               return std::ranges::any_of(s.tensors, [](const Tensor& t) { return t.memory == MemoryType::kShared; });
+             });
+    case RareFocus::kTwoClusterSums:
+      return has_loop(c, ParallelType::kGridX) && std::ranges::any_of(c.module.step_lists, [](const StepList& list) {
+               return std::ranges::any_of(list.steps, [](const Step& s) { return s.kind == StepKind::kCluster; });
+             });
+    case RareFocus::kFewMoments:
+      return has([](const Op& op) { return op.kind == OpKind::kWelford; });
+    case RareFocus::kStoredOverSegments:
+      return c.compiled && std::ranges::any_of(c.compiled->segmentation.segments, [](const Segment& s) {
+               return std::ranges::any_of(s.inputs, [](const Crossing& in) { return !in.alias.empty(); });
+             });
     case RareFocus::kLongSum:
       return std::ranges::any_of(c.inputs().specs, [](const InputSpec& s) {
         return std::ranges::any_of(s.shape, [](int64_t extent) { return extent > 200; });
