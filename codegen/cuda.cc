@@ -249,7 +249,7 @@ void CudaEmitter::op(const Op& op) {
     case OpKind::kClusterArrive:
     case OpKind::kClusterWait:
       headers_.need(CudaHeader::kCluster);
-      return line(op.kind == OpKind::kClusterArrive ? "cluster_arrive();" : "cluster_wait();");
+      return line(op.kind == OpKind::kClusterArrive ? "cluster.arrive();" : "cluster.wait();");
     case OpKind::kClusterReduce:
       return cluster_reduce(op);
     case OpKind::kBarrier:
@@ -292,6 +292,7 @@ std::string CudaEmitter::emit(CudaHeaders& headers) {
   std::string result = "\nusing index_t = int" + std::to_string(g_.index_bits) + "_t;\n\n";
   result += comment_ + signature_ + " {\n";
   if (uses_shared_) result += "  extern __shared__ __align__(16) unsigned char shared_memory[];\n";
+  if (headers_.needs(CudaHeader::kCluster)) result += "  Cluster cluster;\n";
   result += body_ + "}\n";
   return result;
 }

@@ -72,9 +72,16 @@ void CudaEmitter::cluster_reduce(const Op& op) {
   headers_.need(CudaHeader::kCluster);
   const Operands operands(op);
   const int64_t elements = array_elements(op, operands.of("value"));
-  line("cluster_reduce<" + reduce_text(op) + ", " + threads_of(op, "") + ", " +
+  const auto in = operands.of("in");
+  const OpId allocation = g_[in[0]].def;
+  if (!allocation || g_[allocation].kind != OpKind::kAllocate)
+    throw Error(ErrorCode::kIllegalAllocation, "the op cluster_reduce needs places that the kernel allocates",
+                "%" + g_[in[0]].name);
+  const std::optional<int64_t> known = constant_integer(g_, g_[allocation].operands[0]);
+  line("cluster.reduce<" + reduce_text(op) + ", " + threads_of(op, "") + ", " +
        std::to_string(op.attrs.integer(AttrKey::kClusterBlocks)) + ", " + std::to_string(elements) + ">(" +
-       places_of(op, operands.of("value")) + ", " + places_of(op, operands.of("in")) + ", " +
+       places_of(op, operands.of("value")) + ", " + places_of(op, in) + ", " +
+       (known ? std::to_string(*known / 2) : index(g_[allocation].operands[0]) + " / 2") + ", " +
        places_of(op, operands.of("via")) + ");");
 }
 

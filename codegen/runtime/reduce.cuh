@@ -33,7 +33,7 @@ enum Holder { kLastBlock, kAllBlocks };
 // A workspace of one element for each thread.
 template <class T>
 struct Places {
-  static constexpr int kBytes = sizeof(T);
+  static constexpr int kBytes = sizeof(T), kBytesOfAll = sizeof(T);
   T* data;
 
   __device__ T get(int64_t place) const { return data[place]; }
@@ -43,6 +43,7 @@ struct Places {
 template <class T, class N>
 struct WelfordPlaces {
   static constexpr int kBytes = sizeof(T) < sizeof(N) ? sizeof(N) : sizeof(T);  // of the widest member
+  static constexpr int kBytesOfAll = 2 * sizeof(T) + sizeof(N);
   T* avg;
   T* m2;
   N* n;

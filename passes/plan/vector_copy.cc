@@ -26,8 +26,10 @@ bool divides_each(const KernelPlan& plan, IndexAlgebra& algebra, AtomId atom, in
   const AtomView view = algebra.atom(atom);
   if (view.kind != AtomKind::kMin && view.kind != AtomKind::kMax && view.kind != AtomKind::kNamed) return false;
   std::set<Divisibility> of_args;
-  for (Form arg : view.args)
-    if (!divided(plan, algebra, arg, width, of_args)) return false;
+  const auto is_divided = [&](Form arg) { return divided(plan, algebra, arg, width, of_args); };
+  if (plan.defects().has(Defect::kVectorOneOfTwo) ? std::ranges::none_of(view.args, is_divided)
+                                                  : !std::ranges::all_of(view.args, is_divided))
+    return false;
   needed.merge(of_args);
   return true;
 }

@@ -1,6 +1,8 @@
 #include "replay/aten/image.h"
 
 #include <array>
+#include <cmath>
+#include <limits>
 
 namespace fusebox::aten {
 namespace {
@@ -263,7 +265,11 @@ Image corners(const Operand& a, const Operand& b, F f) {
 // a − b trunc(a/b), or with floor. It moves with its operands while the quotient's whole part stays the same.
 Image modulus(const Operand& a, const Operand& b, bool floors) {
   if (b.contains(0) || std::isinf(a.lo) || std::isinf(a.hi)) return kAnything;
-  const Image quotient = corners(a, b, [](double x, double y) { return x / y; });
+  // A quotient that underflows keeps its sign, which decides how it is floored.
+  const Image quotient = corners(a, b, [](double x, double y) {
+    const double q = x / y;
+    return q == 0 && x != 0 ? std::copysign(std::numeric_limits<double>::denorm_min(), q) : q;
+  });
   const auto whole = [&](double q) { return floors ? std::floor(q) : std::trunc(q); };
   const double q = whole(quotient.lo);
   const double most = std::max(std::abs(b.lo), std::abs(b.hi));

@@ -2,7 +2,7 @@
 //
 // The error of a sum of n products is at most n roundings of the sum of the products' magnitudes, in any order: N. J.
 // Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., §3.1. Two roundings are allowed for each, because
-// tensor cores truncate. A library may take subnormal factors in f32 as 0. Products of narrow floats are accumulated in
+// tensor cores truncate. A library may take subnormal factors in f32 and bf16 as 0. Products of narrow floats are accumulated in
 // float. If a plan may compute what follows a product in the same call (ir/infer/product_call.h), the bound also allows
 // the product without its rounding to 16 bits.
 #include <ATen/ATen.h>
@@ -25,7 +25,7 @@ at::Tensor spread_of(const Bilinear& f, const Carried& a, const Carried& b, cons
   return at::nan_to_num(spread, kInfinity, kInfinity);
 }
 
-// How much a product of f32 changes if a library takes subnormal factors as 0, as was seen on an H200: infinite where one
+// How much a product of f32 or bf16 changes if a library takes subnormal factors as 0, as was seen on an H200: infinite where one
 // meets an infinity, because 0 times an infinity is NaN.
 at::Tensor without_subnormals(const Bilinear& f, const at::Tensor& a, const at::Tensor& b) {
   const auto small = [](const at::Tensor& t) { return at::abs(t) * at::logical_and(t != 0, at::abs(t) < 0x1p-126); };

@@ -35,14 +35,14 @@ void Machine::cluster_arrive(Group& g) {
   g.arrived_epoch = epoch_;
 }
 
-// The elements of a shared buffer must not have been touched since the block's arrival.
+// The elements of a shared buffer, `elements` at least, must not have been touched since the block's arrival.
 void Machine::expect_untouched(Group& g, uint32_t buffer, int64_t elements) {
   const BufferState& b = g.buffers[buffer];
   if (b.memory != MemoryType::kShared || b.elements < elements)
     fail(g, ErrorCode::kOutOfBounds, 0,
          "places for parts of fewer than " + std::to_string(elements) + " shared elements", buffer, b.elements);
   if (!options_.checks.races) return;
-  for (int64_t k = 0; k < elements * b.granules; ++k)
+  for (int64_t k = 0; k < b.elements * b.granules; ++k)
     if (std::max(b.writers[k], b.readers[k]) >> kEpochShift > g.arrived_epoch)
       fail(g, ErrorCode::kRace, 0, "other blocks of the cluster store here since the block's arrival", buffer,
            k / b.granules);
@@ -59,7 +59,7 @@ void Machine::stage_in_cluster(Group& g, const Instruction& i, const LaneProgram
   take_part(g, i, f);
   advance(g);
   const int64_t used = code_.cluster_blocks * elements * thread_member(i, 0).count;
-  for (uint32_t k = 0; k < n; ++k) expect_untouched(g, code_.lists[i.workspaces.begin + n + k], used);
+  for (uint32_t k = 0; k < n; ++k) expect_untouched(g, code_.lists[i.workspaces.begin + n + k], 2 * used);
   for (uint32_t k = 0; k < n; ++k) use_workspace(g, code_.lists[i.workspaces.begin + n + k], 0, used, used);
 }
 

@@ -46,7 +46,7 @@ class ClustersOnGpu : public testing::GpuTest {
     const ValueId array = k.allocate(Dtype::kInt64, MemoryType::kLocal, k.index(kElements));
     const ValueId via = k.allocate(Dtype::kInt64, MemoryType::kShared, k.index(2 * kThreads), k.index(0));
     const ValueId parts =
-        k.allocate(Dtype::kInt64, MemoryType::kShared, k.index(blocks * kElements * kThreads), k.index(16 * kThreads));
+        k.allocate(Dtype::kInt64, MemoryType::kShared, k.index(2 * blocks * kElements * kThreads), k.index(16 * kThreads));
     k.effect(OpKind::kClusterArrive, {});
     const auto grid_x = k.thread(OpKind::kThreadIndex, ParallelType::kGridX);
     const auto row = k.op(
@@ -90,7 +90,7 @@ class ClustersOnGpu : public testing::GpuTest {
     run(source.text, source.entry,
         {.grid = {along_y ? kOthers : blocks, along_y ? blocks : kOthers, 1},
          .block = {kThreads, 1, 1},
-         .shared_bytes = 16 * kThreads + blocks * kElements * kThreads * 8},
+         .shared_bytes = 16 * kThreads + 2 * blocks * kElements * kThreads * 8},
         {out});
     std::vector<int64_t> want(static_cast<size_t>(all * kElements));
     for (int64_t i = 0; i < all; ++i)

@@ -106,18 +106,19 @@ TEST_F(Nvrtc, ClustersCompile) {
     text += "extern \"C\" __global__ void __cluster_dims__(1, 4, 1) __launch_bounds__(256) k" +
             std::to_string(kernels++) + "(" + parameters +
             ") {\n  extern __shared__ __align__(16) unsigned char m[];\n  " + values +
-            "\n  cluster_arrive();\n  cluster_reduce<" + rest + ">(" + places + ");\n  cluster_wait();\n}\n";
+            "\n  Cluster cluster;\n  cluster.arrive();\n  cluster.reduce<" + rest + ">(" + places +
+            ");\n  cluster.wait();\n}\n";
   };
-  for (const std::string type : {"float", "double", "int64_t", "uint8_t", "bool"})
+  for (const std::string type : {"float", "double", "int64_t", "uint8_t", "bool", "bfloat16_t", "half_t", "complex64_t"})
     for (const char* over : {"kGridY", "kGridY | kBlockX", "kGridY | kBlockY | kBlockZ"}) {
       const std::string shared = "Places<" + type + ">{reinterpret_cast<" + type + "*>(m)}";
-      kernel(type + "* x", type + " v[3] = {x[0], x[1], x[2]};", "Places<" + type + ">{v}, " + shared + ", " + shared,
+      kernel(type + "* x", type + " v[3] = {x[0], x[1], x[2]};", "Places<" + type + ">{v}, " + shared + ", 12, " + shared,
              "Sum, " + std::string(over) + ", 4, 3");
     }
   const std::string shared =
       "WelfordPlaces<float, int64_t>{(float*)m, (float*)m + 64, reinterpret_cast<int64_t*>(m) + 64}";
   kernel("float* x", "float a = x[0], b = x[1]; int64_t n = 1;",
-         "WelfordPlaces<float, int64_t>{&a, &b, &n}, " + shared + ", " + shared, "Merge, kGridY | kBlockX, 4, 1");
+         "WelfordPlaces<float, int64_t>{&a, &b, &n}, " + shared + ", 4, " + shared, "Merge, kGridY | kBlockX, 4, 1");
   for (const std::string_view architecture : {"sm_90a", "sm_100a"})
     EXPECT_EQ(compile(text, architecture).log, "") << architecture;
 }
