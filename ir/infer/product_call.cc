@@ -332,6 +332,19 @@ std::string epilogue_text(const Graph& g, const ProductCall& call) {
   return out;
 }
 
+std::vector<ValueId> scales_of(const Graph& g, OpId product) {
+  std::set<ValueId> same = {g[product].results[0]};
+  std::vector<ValueId> scales;
+  for (OpId id : g[Graph::body()].ops) {
+    const Op& op = g[id];
+    if (op.kind == OpKind::kCast && same.contains(op.operands[0])) same.insert(op.results[0]);
+    if (op.kind != OpKind::kMul) continue;
+    for (size_t i = 0; i < 2; ++i)
+      if (same.contains(op.operands[i]) && !g.is_tensor(op.operands[1 - i])) scales.push_back(op.operands[1 - i]);
+  }
+  return scales;
+}
+
 bool may_stay_wide(const Graph& g, OpId product) {
   const Op& op = g[product];
   if (op.kind != OpKind::kMatmul && op.kind != OpKind::kLinear) return false;

@@ -63,6 +63,8 @@ std::string why_no_epilogue(const Graph& g, OpId product, const std::vector<std:
 // What the library computes behind the product: "scale bias relu cast".
 std::string epilogue_text(const Graph& g, const ProductCall& call);
 
+// The numbers by which a plan may scale this product while the library still adds it up: behind the product or its casts.
+std::vector<ValueId> scales_of(const Graph& g, OpId product);
 // Whether a plan may hand this product on without rounding it to its dtype.
 bool may_stay_wide(const Graph& g, OpId product);
 // The product that this cast to 16 bits gives again, because nothing but casts to wider floats lies between: a rewrite

@@ -406,11 +406,9 @@ void KernelEmitter::allocate_block_workspaces() {
   shared_end_ = kernel_.add(shared_end_, kernel_.mul(stride, kernel_.index(plan_.block_workspaces())));
 }
 
-// Exchanges of a cluster take two sets of places in turn, for parts of any dtype. A place has 16 bytes, so that the sets do
-// not overlap whatever their dtypes. They may lie on no other memory: a block that is ahead stores there while this one
-// still computes.
+// The places of all exchanges of a cluster overlap. They may lie on no other memory: a block that is ahead stores there
+// while this one still computes.
 void KernelEmitter::allocate_cluster_places() {
-  constexpr int64_t kPlaceBytes = 16;
   const ClusterPlaces places = plan_.cluster_places();
   if (places.lists == 0) return;
   ValueId count = kernel_.index(places.elements * plan_.cluster->blocks);
@@ -419,7 +417,7 @@ void KernelEmitter::allocate_cluster_places() {
     attrs.set_enum(AttrKey::kParallel, p);
     count = kernel_.mul(count, kernel_.op(OpKind::kThreadCount, {}, Dtype::kIndex, attrs));
   }
-  const ValueId stride = kernel_.mul(count, kernel_.index(2 * kPlaceBytes));
+  const ValueId stride = kernel_.mul(count, kernel_.index(ClusterPlaces::kSets * ClusterPlaces::kPlaceBytes));
   const bool overlaps = !block_workspaces_.empty() && defects().has(Defect::kClusterPartsOverlap);
   const ValueId first = overlaps ? workspaces_begin_ : shared_end_;
   for (const auto& [id, exchange] : plan_.exchanges) {
@@ -429,7 +427,8 @@ void KernelEmitter::allocate_cluster_places() {
       const auto list = static_cast<int>(i);
       if (ValueId& made = cluster_parts_[{dtype, list}]; !made)
         made = kernel_.allocate(dtype, MemoryType::kShared,
-                                kernel_.mul(count, kernel_.index(2 * (kPlaceBytes / size_bytes(dtype)))),
+                                kernel_.mul(count, kernel_.index(ClusterPlaces::kSets * ClusterPlaces::kPlaceBytes /
+                                                                 size_bytes(dtype))),
                                 kernel_.add(first, kernel_.mul(stride, kernel_.index(list))), 16,
                                 "parts_" + std::string(text(dtype)) + "_" + std::to_string(list));
     }

@@ -18,8 +18,11 @@ struct Cluster {
 };
 
 // The shared memory of a block for the parts of all blocks of its cluster: `lists` lists of `elements` elements for each
-// block and each combination of the threads along `groups`.
+// block and each combination of the threads along `groups`. Each list has kSets sets of such places, which exchanges take
+// in turn. A place has the bytes of the widest dtype, so that the sets do not overlap whatever the dtypes of two exchanges.
 struct ClusterPlaces {
+  static constexpr int64_t kSets = 2, kPlaceBytes = 16;
+
   int64_t lists = 0, elements = 0;
   std::vector<ParallelType> groups;
 };

@@ -102,10 +102,15 @@ class Evaluator {
 
   // -- library.cc
   std::vector<Carried> library(const Op& op);
+  // What a right implementation may do with a product.
+  struct Freedom {
+    bool stays_wide = false;  // leave out the rounding to the dtype
+    double scale = 1;         // multiply parts of the sum by so much before it adds them up
+  };
   // The sum of products f(a, b), f linear in both; each element adds `terms` products, and the addend if there is one.
-  // `stays_wide`: a right implementation may leave out the rounding to the dtype.
   Carried product(const Bilinear& f, const Carried& a, const Carried& b, const Carried* addend, int64_t terms,
-                  bool stays_wide = false);
+                  const Freedom& freedom);
+  Freedom freedom_of(const Op& op);
   Carried matmul(const Op& op);
   Carried linear(const Op& op);
   Carried grouped_mm(const Op& op);

@@ -2,10 +2,12 @@
 //
 // The error of a sum of n products is at most n roundings of the sum of the products' magnitudes, in any order: N. J.
 // Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., §3.1. Two roundings are allowed for each, because
-// tensor cores truncate. A library may take subnormal factors in f32 and bf16 as 0. Products of narrow floats are accumulated in
+// tensor cores truncate. A library may take subnormal factors in f32 as 0. Products of narrow floats are accumulated in
 // float. If a plan may compute what follows a product in the same call (ir/infer/product_call.h), the bound also allows
-// the product without its rounding to 16 bits.
+// the product without its rounding to 16 bits, and a library may scale parts of the sum before it adds them up: where
+// these overflow, −1.5 · (inf − 3e38) was NaN on an H200.
 #include <ATen/ATen.h>
+#include <cmath>
 
 #include "ir/infer/product_call.h"
 #include "ir/table/error.h"
@@ -25,7 +27,7 @@ at::Tensor spread_of(const Bilinear& f, const Carried& a, const Carried& b, cons
   return at::nan_to_num(spread, kInfinity, kInfinity);
 }
 
-// How much a product of f32 or bf16 changes if a library takes subnormal factors as 0, as was seen on an H200: infinite where one
+// How much a product of f32 changes if a library takes subnormal factors as 0, as was seen on an H200: infinite where one
 // meets an infinity, because 0 times an infinity is NaN.
 at::Tensor without_subnormals(const Bilinear& f, const at::Tensor& a, const at::Tensor& b) {
   const auto small = [](const at::Tensor& t) { return at::abs(t) * at::logical_and(t != 0, at::abs(t) < 0x1p-126); };
@@ -48,7 +50,7 @@ void allow_wide(Carried& r, const at::Tensor& wide, const at::Tensor& error) {
 }  // namespace
 
 Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b, const Carried* addend, int64_t terms,
-                           bool stays_wide) {
+                           const Freedom& freedom) {
   const Dtype declared = a.dtype;
   at::Tensor value = f(a.value, b.value);
   at::Tensor sum = addend ? value + addend->value : value;
@@ -70,7 +72,7 @@ Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b
   }
   // Beyond the accumulator's range, or the dtype's if the product is rounded first, a partial sum may overflow or not.
   const double overflow = addend ? overflow_of(real_of(declared)) : accumulator_overflow(declared);
-  error = at::where(sizes < overflow, error, kInfinity);
+  error = at::where(sizes * freedom.scale < overflow, error, kInfinity);
   // A product of complex numbers has no agreed value once a part is infinite or NaN: libraries multiply in three or in
   // four products, and differ in the NaNs that they make.
   if (is_complex(declared)) {
@@ -80,16 +82,27 @@ Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b
     // ATen multiplies the addend by 1 + 0i.
     if (addend) error = at::where(at::isfinite(addend->value), error, kInfinity);
   }
-  const at::Tensor wide = stays_wide ? sum.clone() : at::Tensor();
+  const at::Tensor wide = freedom.stays_wide ? sum.clone() : at::Tensor();
   Carried r = finish_sum(std::move(sum), spread, error, declared, true);
-  if (stays_wide) allow_wide(r, wide, spread + error);
+  if (freedom.stays_wide) allow_wide(r, wide, spread + error);
   return r;
+}
+
+Evaluator::Freedom Evaluator::freedom_of(const Op& op) {
+  const OpId id = g_[op.results[0]].def;
+  Freedom freedom{.stays_wide = may_stay_wide(g_, id)};
+  for (ValueId v : scales_of(g_, id)) {
+    if (is_complex(g_[v].dtype)) continue;
+    const double scale = std::abs(carried(v).value.to(at::kDouble).item<double>());
+    if (std::isfinite(scale)) freedom.scale = std::max(freedom.scale, scale);
+  }
+  return freedom;
 }
 
 Carried Evaluator::matmul(const Op& op) {
   const Carried a = carried(op.operands[0]), b = carried(op.operands[1]);
   const auto f = [](const at::Tensor& x, const at::Tensor& y) { return at::matmul(x, y); };
-  return product(f, a, b, nullptr, a.value.size(-1), may_stay_wide(g_, g_[op.results[0]].def));
+  return product(f, a, b, nullptr, a.value.size(-1), freedom_of(op));
 }
 
 Carried Evaluator::linear(const Op& op) {
@@ -97,10 +110,10 @@ Carried Evaluator::linear(const Op& op) {
   const auto f = [](const at::Tensor& t, const at::Tensor& weight) {
     return at::matmul(t, weight.dim() == 2 ? weight.t() : weight);
   };
-  const bool stays_wide = may_stay_wide(g_, g_[op.results[0]].def);
-  if (op.operands.size() < 3 || !op.operands[2]) return product(f, x, w, nullptr, x.value.size(-1), stays_wide);
+  const Freedom freedom = freedom_of(op);
+  if (op.operands.size() < 3 || !op.operands[2]) return product(f, x, w, nullptr, x.value.size(-1), freedom);
   const Carried bias = carried(op.operands[2]);
-  return product(f, x, w, &bias, x.value.size(-1), stays_wide);
+  return product(f, x, w, &bias, x.value.size(-1), freedom);
 }
 
 void check_group_end(const Graph& g, ValueId ends, int64_t begin, int64_t end, int64_t extent) {
@@ -138,7 +151,7 @@ Carried Evaluator::grouped_mm(const Op& op) {
     }
     return out;
   };
-  Carried r = product(f, a, b, nullptr, a.value.size(-1));
+  Carried r = product(f, a, b, nullptr, a.value.size(-1), {});
   if (!ends.exact() && options_.bounds) r.bound = at::full(r.value.sizes(), kInfinity, at::kDouble);
   return r;
 }
@@ -163,9 +176,9 @@ Carried Evaluator::scaled_mm(const Op& op) {
   const auto f = [](const at::Tensor& x, const at::Tensor& y) { return at::matmul(x, y); };
   // Each product may be rounded by its scales four times.
   const int64_t terms = a.value.size(-1) + 4;
-  if (op.operands.size() < 5 || !op.operands[4]) return product(f, a, b, nullptr, terms);
+  if (op.operands.size() < 5 || !op.operands[4]) return product(f, a, b, nullptr, terms, {});
   const Carried bias = carried(op.operands[4]);
-  return product(f, a, b, &bias, terms);
+  return product(f, a, b, &bias, terms, {});
 }
 
 std::vector<Carried> Evaluator::library(const Op& op) {

@@ -192,6 +192,17 @@ TEST(ProductCall, MayStayWide) {
   EXPECT_FALSE(may("  %y = linear %x, %w\n  %z = relu %y\n  output %z\n", "f32"));
 }
 
+TEST(ProductCall, ScalesOf) {
+  const auto scales = [](const std::string& body) {
+    const Graph g = fusion_of(body);
+    return scales_of(g, g[*find_value(g, "y")].def).size();
+  };
+  const std::string head = "  %y = linear %x, %w\n  %f = cast %y as f32\n  %g = mul ";
+  EXPECT_EQ(scales(head + "%f, 2.0_f32\n  output %g\n"), 1u);
+  EXPECT_EQ(scales(head + "2.0_f32, %f\n  %h = mul %y, 3.0_bf16\n  output %g\n  output %h\n"), 2u);
+  EXPECT_EQ(scales(head + "%f, %f\n  output %g\n"), 0u);
+}
+
 // A cast back to the product's dtype gives its value again, wide or not.
 TEST(ProductCall, CastBack) {
   const auto back = [](const std::string& casts) {

@@ -62,6 +62,24 @@ TEST_F(Aten, ProductsMayLoseSubnormals) {
   EXPECT_FALSE(accepts(0x1p126, 0x1p-126, 2.0));
 }
 
+// A library may scale parts of a sum before it adds them up. Where these overflow, an infinity may become NaN.
+TEST_F(Aten, ScaledProductsMayOverflowInParts) {
+  const auto accepts = [&](const std::string& scale, double result) {
+    const std::string program =
+        "fusion @f {\n  %x = input bf16[1, 2] contiguous\n  %w = input bf16[1, 2] contiguous\n"
+        "  %y = linear %x, %w\n  %f = cast %y as f32\n  %p = mul %f, " +
+        scale + "\n  %z = cast %p as bf16\n  output %z\n}\n";
+    (void)run(program, {list(Dtype::kBfloat16, {1, 2}, {-INFINITY, 0x1.fep127}),
+                        list(Dtype::kBfloat16, {1, 2}, {-1.0, -1.0})});
+    TensorData t = allocate_tensor(Dtype::kBfloat16, {1, 1});
+    store_element(t, 0, from_double(Dtype::kBfloat16, result));
+    return compare(t, last_.outputs.at(0)).ok;
+  };
+  EXPECT_TRUE(accepts("-1.5_f32", -INFINITY) && accepts("-1.5_f32", NAN));
+  EXPECT_TRUE(accepts("-1.0_f32", -INFINITY));
+  EXPECT_FALSE(accepts("-1.0_f32", NAN));
+}
+
 TEST_F(Aten, ViewsAndShapes) {
   const Argument x = list(Dtype::kFloat, {2, 3}, {0, 1, 2, 3, 4, 5});
   const std::string head = "fusion @f {\n  %x = input f32[2, 3]\n";
