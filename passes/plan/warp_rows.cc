@@ -33,10 +33,12 @@ int64_t lanes_of(const KernelPlan& plan, const Exchange& exchange) {
   };
   const auto lanes = largest(ParallelType::kBlockX);
   if (!lanes || *lanes < 2 || *lanes >= kWarp || (*lanes & (*lanes - 1)) != 0) return 0;
-  int64_t threads = *lanes;  // of a block, modulo a warp. An extent that is not known only multiplies them
+  // The threads of a block, modulo a warp. An extent that is not known only multiplies them. One that is 0 is launched with
+  // a thread, or not at all.
+  int64_t threads = *lanes;
   for (ParallelType p : {ParallelType::kBlockY, ParallelType::kBlockZ})
     if (plan.used_threads.contains(p))
-      if (const auto extent = largest(p)) threads = threads * (*extent % kWarp) % kWarp;
+      if (const auto extent = largest(p)) threads = threads * (std::max<int64_t>(*extent, 1) % kWarp) % kWarp;
   if (threads != 0 && !plan.defects().has(Defect::kLanesMissing)) return 0;
   const auto is_along_lanes = [&](ParallelType p) {
     return p == ParallelType::kBlockX || plan.defects().has(Defect::kLanesOfOneAxis) || is_one_thread(plan, p);

@@ -36,7 +36,8 @@ void apply_step(Graph& g, const Step& step, const Defects& defects) {
   if (step.kind != StepKind::kRewrite) return apply(g, step, defects);
   ParsedRewrite parsed = checked_rewrite(g, step);
   parsed.options.defects = defects;
-  Graph next = g;
+  // Names of what a rewrite makes depend on the values that a text shows, and on no dead ones.
+  Graph next = compact(g);
   if (!parsed.pass->run(next, parsed.options)) return;
   next = compact(next);
   if (const auto error = find_error(next))

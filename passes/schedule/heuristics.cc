@@ -60,6 +60,8 @@ int64_t Heuristics::number_or(std::string_view key, int64_t otherwise) const {
   return it == choices.end() ? otherwise : it->number;
 }
 
+bool Heuristics::has(std::string_view key) const { return std::ranges::count(choices, key, &Heuristic::key) > 0; }
+
 int64_t Heuristics::number(std::string_view key) const { return choice(*this, key).number; }
 const std::string& Heuristics::word(std::string_view key) const { return choice(*this, key).word; }
 

@@ -26,6 +26,7 @@ struct Heuristics {
 
   void set(std::string_view key, int64_t number) { choices.push_back({std::string(key), number, {}}); }
   void set(std::string_view key, std::string_view word) { choices.push_back({std::string(key), 0, std::string(word)}); }
+  bool has(std::string_view key) const;
   // Throws kInternal for a key that was not set.
   int64_t number(std::string_view key) const;
   // The same, but `otherwise` for such a key.

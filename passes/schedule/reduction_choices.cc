@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include "ir/module/architecture.h"
+#include "passes/schedule/known_divisors.h"
 
 namespace fusebox {
 
@@ -38,6 +40,7 @@ constexpr int64_t kMostWalk = 32;           // rows that are summed without part
 constexpr int64_t kLongRow = 8;  // elements of a row, by threads of a block, above which a GPU should not be left idle
 constexpr int64_t kSharedAccesses = 12288;  // of a row that several blocks share and wait for one another's results
 constexpr int64_t kBlocksOfCluster = 8;
+constexpr int64_t kLeastHeld = 2;  // blocks of a multiprocessor: one loads while another exchanges
 constexpr int64_t kLongWalk = 32768;  // elements of a column above which a GPU should not be left half empty
 
 int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
@@ -127,10 +130,17 @@ class Chooser {
     return part.in_block(blocks);
   }
 
-  // Few long rows, each in the registers of several blocks, which are a cluster. Nothing if it does not hold one. Where rows
-  // are many, blocks that read a row again were faster on an H200 (rms norm of [1216, 56448] in bf16 182 µs and in clusters
-  // 262) while the rows of clusters lay in local memory; they lie in registers now, and were not measured again.
+  // Few long rows, each in the registers of several blocks, which are a cluster. Nothing if it does not hold one.
   std::optional<Heuristics> in_cluster() { return leaves_most_idle() ? in_cluster_of(kBlocksOfCluster) : std::nullopt; }
+
+  // Many long rows, each in a cluster, if a multiprocessor holds several of its blocks, so that some load while others
+  // exchange. On an H200, rms norm of [1216, 56448] in bf16 took 158 µs so, and 182 µs in blocks that read rows again.
+  std::optional<Heuristics> in_many_clusters() {
+    if (!fills_gpu() || access_.vector * access_.bytes < kVectorBytes) return std::nullopt;
+    return in_cluster_of(kBlocksOfCluster);
+  }
+  // Whether a multiprocessor holds but one block of those that keep rows, after `in_registers`.
+  bool is_held_once() const { return is_held_once_; }
 
   // The kept axes lie innermost: neighbouring threads take neighbouring columns.
   Heuristics in_columns(bool may_slice) {
@@ -149,14 +159,24 @@ class Chooser {
     if (may_slice && !is_sliced)
       while (access_.vector > 1 && blocks_of_columns(lanes) < wanted_blocks) access_.vector /= 2;
     const int64_t blocks = blocks_of_columns(lanes);
-    int64_t warps = std::min(kWarpsOfColumns, power_of_two_from(sizes_.row)), slices = 1;
+    int64_t warps = std::min(kWarpsOfColumns, power_of_two_from(sizes_.row)), slices = 1, most_unroll = kUnroll;
     const int64_t most_threads = blocks < wanted_blocks ? kThreadsOfFewRows : kThreadsOfColumns;
-    if (is_sliced)
-      slices = std::clamp<int64_t>(ceil_div(sizes_.row, warps * kUnroll), 1,
-                                   std::max<int64_t>(12 * view_.device.multiprocessors / blocks, 1));
-    else if (may_slice)
+    if (is_sliced) {
+      const int64_t most = std::max<int64_t>(12 * view_.device.multiprocessors / blocks, 1);
+      slices = std::min(ceil_div(sizes_.row, warps * kUnroll), most);
+      // Blocks with one round of loads for each thread wait for one another's results longer than they load. Larger blocks
+      // and longer walks make them fewer: 8.9 µs in place of 11.6 for [2176, 704] in bf16 on an H200.
+      if (slices < most) {
+        warps = kThreadsOfColumns / lanes;
+        most_unroll = kLongUnroll;
+        slices = ceil_div(sizes_.row, warps * most_unroll);
+        while (access_.vector > 1 && 2 * blocks_of_columns(lanes) * slices < 3 * view_.device.multiprocessors)
+          access_.vector /= 2;
+      }
+    } else if (may_slice) {
       while (warps * lanes < most_threads && ceil_div(sizes_.row, warps * kUnroll) > 1) warps *= 2;
-    const int64_t unroll = std::min(kUnroll, power_of_two_from(ceil_div(sizes_.row, warps)));
+    }
+    const int64_t unroll = std::min(most_unroll, power_of_two_from(ceil_div(sizes_.row, warps * slices)));
     // Threads of slices need more registers for their loads than many blocks of a multiprocessor leave them.
     return plan("passes", {.lanes = lanes,
                            .warps = warps,
@@ -178,9 +198,9 @@ class Chooser {
 
   // Rows in registers, and sums of columns beside them: a thread walks several rows. Nothing if no block holds a row.
   std::optional<Heuristics> in_walks() {
-    const int64_t width = access_.vector, words = kept_words() + column_words();
+    const int64_t width = access_.vector, bytes = kept_bytes() + column_bytes();
     for (int64_t chunks = std::max<int64_t>(kLeastElements / width, 1); chunks * width <= kManyElements; chunks *= 2) {
-      const auto warps = warps_of_row(chunks, words);
+      const auto warps = warps_of_row(chunks, bytes);
       if (!warps) continue;
       int64_t rows = 1;
       while (*warps * view_.device.warp * rows * 2 <= kThreadsOfWalks && sizes_.rows / (rows * 2) >= walkers())
@@ -214,23 +234,80 @@ class Chooser {
     int64_t cluster = 0;  // blocks that share a row in registers
   };
 
+  // What threads keep of each element of a row: `bytes` in registers, of the inputs alone if what is made of them is made
+  // again in every pass.
+  struct Kept {
+    int64_t bytes = 0;
+    bool is_of_inputs = false;
+  };
+
   // A row in the registers of a block, or the part of it that each of `cluster` blocks keeps, if that is not 0. Nothing
-  // if no block holds it.
+  // if no block holds it, or if a multiprocessor holds too few of the blocks of many clusters.
   std::optional<Heuristics> in_block(int64_t cluster) {
-    const int64_t words = kept_words(), warp = view_.device.warp;
-    for (int64_t elements : elements_of_thread()) {
+    Kept kept{kept_bytes()};
+    std::optional<Block> block = block_of(cluster, kept);
+    if (fills_gpu() && (!block || cluster > 0 || held(*block, kept) < kLeastHeld) && makes_again_cheaply())
+      if (const Kept of_inputs{repeated_bytes(), true}; of_inputs.bytes < most_kept_bytes())
+        if (const auto other = block_of(cluster, of_inputs)) {
+          block = other;
+          kept = of_inputs;
+        }
+    if (!block) return std::nullopt;
+    is_held_once_ = held(*block, kept) < kLeastHeld;
+    if (cluster > 0 && fills_gpu() && is_held_once_) return std::nullopt;
+    if (kept.is_of_inputs) block->blocks = std::max<int64_t>(held(*block, kept), 1);
+    Heuristics h = kept_row(*block, view_.defects.has(Defect::kLongestShort) ? 1 : 0);
+    if (kept.is_of_inputs) h.set("keep", "inputs");
+    return h;
+  }
+
+  std::optional<Block> block_of(int64_t cluster, Kept kept) const {
+    for (int64_t elements : elements_of_thread(kept)) {
       const int64_t most = std::max<int64_t>(elements / access_.vector, 1);
       int64_t chunks = std::min(most, power_of_two_from(accesses_of_warp()));
-      const auto warps = warps_of_row(chunks, words);
-      if (!warps || (elements < kLeastElements && *warps * warp > kThreadsOfFewRows)) continue;
+      const auto warps = warps_of_row(chunks, kept.bytes);
+      if (!warps || (elements < kLeastElements && *warps * view_.device.warp > kThreadsOfFewRows)) continue;
       // Rows of several warps would wait for one another in the barriers of a block, and those of clusters are few.
       const bool is_alone = *warps > 1 || cluster > 0;
-      const int64_t rows = is_alone ? 1 : rows_of_block(warp, kThreadsOfShortRows, kBlocksOfShortRows);
+      const int64_t rows = is_alone ? 1 : rows_of_block(view_.device.warp, kThreadsOfShortRows, kBlocksOfShortRows);
       if (view_.defects.has(Defect::kChunksFew)) chunks = std::max<int64_t>(chunks / 2, 1);
-      return kept_row({.warps = *warps, .chunks = chunks, .rows = rows, .cluster = cluster},
-                      view_.defects.has(Defect::kLongestShort) ? 1 : 0);
+      return Block{.warps = *warps, .chunks = chunks, .rows = rows, .cluster = cluster};
     }
     return std::nullopt;
+  }
+
+  // The registers of a thread that keeps so many accesses of `bytes` for each element.
+  int64_t registers_of(int64_t chunks, int64_t bytes) const {
+    return ceil_div(bytes * chunks * access_.vector, 4) + kOtherRegisters;
+  }
+  // The blocks that a multiprocessor has registers and threads for.
+  int64_t held(const Block& block, Kept kept) const {
+    const int64_t threads = view_.device.warp * block.warps * block.rows;
+    return std::min(view_.device.registers / (threads * registers_of(block.chunks, kept.bytes)),
+                    view_.device.threads / threads);
+  }
+
+  // Whether rows are so many that several blocks of each multiprocessor are busy.
+  bool fills_gpu() const { return sizes_.rows >= 2 * view_.device.multiprocessors; }
+
+  // Whether a thread loses little if it computes again, in every pass, what it makes of the inputs.
+  bool makes_again_cheaply() const {
+    const Graph& g = view_.fusion;
+    return std::ranges::all_of(tensor_ops(g), [&](OpId id) {
+      const Op& op = g[id];
+      if (!space_.is_full(op.results[0]) || space_.passes_of(op.results[0]).size() < 2) return true;
+      if (demands(op.kind, kMetadata) || op.attrs.flag(AttrKey::kFast)) return true;
+      switch (op.kind) {
+        case OpKind::kCast:
+        case OpKind::kNeg:
+        case OpKind::kAdd:
+        case OpKind::kSub:
+        case OpKind::kMul:
+          return true;
+        default:  // any other: it costs more, or is no arithmetic
+          return false;
+      }
+    });
   }
 
   // Whether a small output overwrites an input. All blocks of a cluster read such an input, and one of them stores.
@@ -242,12 +319,12 @@ class Chooser {
 
   int64_t accesses_of_warp() const { return ceil_div(sizes_.row, access_.vector * view_.device.warp); }
 
-  // The warps that hold a row of which each thread keeps `chunks` vectors, in so many words an element. Nothing if a
+  // The warps that hold a row of which each thread keeps `chunks` vectors, in so many bytes an element. Nothing if a
   // block has no such threads or registers.
-  std::optional<int64_t> warps_of_row(int64_t chunks, int64_t words) const {
+  std::optional<int64_t> warps_of_row(int64_t chunks, int64_t bytes) const {
     const int64_t warps = std::max<int64_t>(ceil_div(accesses_of_warp(), chunks), 1),
                   threads = warps * view_.device.warp;
-    const int64_t registers = words * chunks * access_.vector + kOtherRegisters;
+    const int64_t registers = registers_of(chunks, bytes);
     if (threads > view_.device.block_threads || registers > kMostRegisters ||
         threads * registers > view_.device.registers)
       return std::nullopt;
@@ -339,43 +416,81 @@ class Chooser {
 
   // The elements of a kept row for each thread, the best number first. Where rows fill the GPU, fewer threads with more
   // elements exchange less; otherwise more threads end sooner. Running moments are combined most cheaply in one thread.
-  std::vector<int64_t> elements_of_thread() const {
-    if (sizes_.rows < 2 * view_.device.multiprocessors) return {access_.vector, kLeastElements, 16, kManyElements};
+  // Rows that are kept as they were loaded leave registers for more loads.
+  std::vector<int64_t> elements_of_thread(Kept kept) const {
+    if (!fills_gpu()) return {access_.vector, kLeastElements, 16, kManyElements};
     const int64_t most = has_moments() ? 2 * kManyElements : kManyElements;
     const int64_t wanted = (has_moments() ? 2 : 1) * kBytesOfThread / bytes_of_loads();
+    if (kept.is_of_inputs)
+      return {std::clamp(power_of_two_from(2 * kBytesOfThread / kept.bytes), kLeastElements, 2 * kManyElements),
+              kManyElements};
     return {std::clamp(power_of_two_from(wanted), kLeastElements, most), kManyElements};
   }
 
   // Blocks that walk rows, if there are enough rows.
   int64_t walkers() const { return 4 * view_.device.multiprocessors; }
 
-  // The 32-bit words of the column sums that a thread keeps for each element of a row.
-  int64_t column_words() const {
+  // The bytes of the column sums that a thread keeps for each element of a row, in whole registers.
+  int64_t column_bytes() const {
     const Graph& g = view_.fusion;
     int64_t bytes = 0;
     for (ValueId v : space_.columns)
       for (ValueId result : g[g[v].def].results) bytes += size_bytes(g[result].dtype);
-    return ceil_div(bytes, 4);
+    return 4 * ceil_div(bytes, 4);
   }
 
-  // The 32-bit words that a thread keeps of each element of a row, from the pass that makes them to a later one.
-  int64_t kept_words() const {
+  // The full values that are read in a later pass than the one that makes them: f(value, first pass, last pass).
+  template <class F>
+  void each_kept(const F& f) const {
     const Graph& g = view_.fusion;
     const auto first_pass = [&](ValueId v) { return space_.passes_of(v).empty() ? 0 : *space_.passes_of(v).begin(); };
-    int64_t bytes = 0;
     for (uint32_t i = 0; i < g.values.size(); ++i) {
       const ValueId v(i);
       if (!g.is_tensor(v) || !g[v].def || !space_.is_full(v) || space_.passes_of(v).size() < 2) continue;
-      bool is_kept = false;
+      int last = first_pass(v);
       for (OpId op : tensor_ops(g)) {
         if (!reads_by_loops(g, op, v)) continue;
         const ValueId reader = g[op].results[0];
-        const int pass = demands(g[op].kind, kReduction) ? space_.depth_of(reader) - 1 : first_pass(reader);
-        is_kept = is_kept || pass > first_pass(v);
+        last = std::max(last, demands(g[op].kind, kReduction) ? space_.depth_of(reader) - 1 : first_pass(reader));
       }
-      if (is_kept) bytes += size_bytes(g[v].dtype);
+      if (last > first_pass(v)) f(v, first_pass(v), last);
     }
-    return ceil_div(bytes, 4);
+  }
+
+  // The bytes that an element of a row has in inputs that several passes need, if each pass makes anew what it needs.
+  int64_t repeated_bytes() const {
+    const Graph& g = view_.fusion;
+    std::vector<std::set<int>> needed(g.values.size());  // the passes, by value
+    for (const OutputRef& out : outputs(g))
+      if (g.is_tensor(out.value)) needed[out.value.index].insert(space_.depth_of(out.value));
+    const auto ops = tensor_ops(g);
+    for (size_t i = ops.size(); i-- > 0;) {
+      const ValueId made = g[ops[i]].results[0];
+      if (demands(g[ops[i]].kind, kReduction)) needed[made.index] = {space_.depth_of(made) - 1};
+      for (ValueId v : g[ops[i]].operands)
+        if (v && g.is_tensor(v) && reads_by_loops(g, ops[i], v))
+          needed[v.index].insert(needed[made.index].begin(), needed[made.index].end());
+    }
+    int64_t bytes = 0;
+    for (ValueId v : inputs(g))
+      if (g.is_tensor(v) && space_.is_full(v) && needed[v.index].size() > 1) bytes += size_bytes(g[v].dtype);
+    return std::max<int64_t>(bytes, 1);
+  }
+
+  // The bytes that a thread keeps of each element of a row, from the pass that makes them to a later one, in whole
+  // registers.
+  int64_t kept_bytes() const {
+    int64_t bytes = 0;
+    each_kept([&](ValueId v, int, int) { bytes += size_bytes(view_.fusion[v].dtype); });
+    return 4 * ceil_div(bytes, 4);
+  }
+  // The most that it keeps at once, between two passes.
+  int64_t most_kept_bytes() const {
+    std::vector<int64_t> behind(static_cast<size_t>(space_.passes));
+    each_kept([&](ValueId v, int first, int last) {
+      for (int pass = first; pass < last; ++pass) behind[static_cast<size_t>(pass)] += size_bytes(view_.fusion[v].dtype);
+    });
+    return *std::ranges::max_element(behind);
   }
 
   const ScheduleView& view_;
@@ -383,6 +498,7 @@ class Chooser {
   ReductionAccess access_;
   Sizes sizes_;
   Heuristics h_;
+  bool is_held_once_ = false;  // by a multiprocessor: a block whose registers hold a row
 };
 
 }  // namespace
@@ -394,10 +510,14 @@ Heuristics choose_one_pass(const ScheduleView& view, const ReductionSpace& space
 
 std::optional<Heuristics> choose_passes(const ScheduleView& view, const ReductionSpace& space, std::string& why) {
   Chooser chooser(view, space, "persistent");
-  if (chooser.is_inner())
+  if (chooser.is_inner()) {
     if (auto h = chooser.in_cluster()) return h;
-  if (chooser.is_inner())
-    if (auto h = chooser.in_registers()) return h;
+    Chooser clusters = chooser;
+    const auto h = chooser.in_registers();
+    if (!h || chooser.is_held_once())
+      if (auto many = clusters.in_many_clusters()) return many;
+    if (h) return h;
+  }
   if (chooser.is_inner() && chooser.has_rows_to_share()) return chooser.in_shared_strips();
   if (!chooser.is_inner() && chooser.leaves_most_idle()) {
     why = "the rows that %" + view.fusion[space.reference].name +

@@ -37,12 +37,13 @@ class LoopPlanner {
         in_vectors_(listed(h.word("in_vectors"))),
         is_inner_(h.word("axes") == "inner"),
         keeps_row_(h.word("form") == "registers"),
+        makes_again_(h.has("keep")),
         walks_(h.scheduler == "inner_outer"),
         shares_rows_(h.scheduler == "persistent" && h.number("slices") > 1) {}
 
   std::vector<Step> run() {
     copy_inputs();
-    copies_ = keeps_row_ ? own_copies() : split_passes(g_, space_, cached_, names_, steps_);
+    copies_ = keeps_row_ && !makes_again_ ? own_copies() : split_passes(g_, space_, cached_, keeps_row_, names_, steps_);
     copy_outputs();
     split_ = split_reference(g_, space_, access_, h_, names_, steps_);
     Names order;
@@ -75,7 +76,7 @@ class LoopPlanner {
     for (ValueId v : inputs(g_)) {
       if (!g_.is_tensor(v) || !has_readers(v) || !can_be_cached(g_, v)) continue;
       const bool is_vectorized = in_vectors_.contains(g_[v].name);
-      const bool is_batched = !keeps_row_ && space_.is_full(v);
+      const bool is_batched = (!keeps_row_ || makes_again_) && space_.is_full(v);
       const bool is_kept = !space_.is_full(v) && rank_of(g_, v) > 0 && !is_overwritten(v) && is_broadcast(v);
       if (!is_vectorized && !is_batched && !is_kept) continue;
       const std::string copy = names_.tensor(g_[v].name);
@@ -233,7 +234,7 @@ class LoopPlanner {
   StepDraft steps_;
   const std::string ref_;
   const std::set<std::string> in_vectors_;
-  const bool is_inner_, keeps_row_, walks_, shares_rows_;
+  const bool is_inner_, keeps_row_, makes_again_, walks_, shares_rows_;
   std::map<std::string, std::string> cached_;               // input → its copy
   std::map<std::string, std::vector<std::string>> copies_;  // input → all copies
   std::map<std::string, std::string> stored_;               // output → the tensor that is stored

@@ -19,6 +19,8 @@
 //   blocks     that a multiprocessor should hold at once
 //   walk       inner_outer: rows that a thread takes one after another, while it sums columns
 //   longest    registers: the longest row that fits
+//   keep       registers, inputs: each pass makes anew what it needs of them. Not set: what was made is kept
+//   cluster    registers: blocks that share a row
 //
 // The loops, outermost first; b and s are of the grid, z, w and l of the block, v is vectorized:
 //   inner registers   b z r w l v; without vectors b z w l r, and a warp that lies inside the row runs without checks

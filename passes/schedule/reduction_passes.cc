@@ -17,7 +17,8 @@ class PassSplitter {
   PassSplitter(const Graph& g, const ReductionSpace& space, FreshNames& names, StepDraft& steps)
       : g_(g), space_(space), names_(names), steps_(steps), readers_(uses(g)), instances_(g.ops.size()) {}
 
-  std::map<std::string, std::vector<std::string>> run(const std::map<std::string, std::string>& cached) {
+  std::map<std::string, std::vector<std::string>> run(const std::map<std::string, std::string>& cached,
+                                                      bool keeps_inputs) {
     const auto ops = tensor_ops(g_);
     for (size_t i = ops.size(); i-- > 0;) {
       const Op& op = g_[ops[i]];
@@ -32,7 +33,8 @@ class PassSplitter {
       const auto it = cached.find(g_[v].name);
       if (it == cached.end()) continue;
       auto& own = copies[it->first];
-      for (const Instance& instance : instances_of(v, it->second)) own.push_back(instance.name);
+      if (!keeps_inputs)
+        for (const Instance& instance : instances_of(v, it->second)) own.push_back(instance.name);
       if (own.empty()) own.push_back(it->second);
     }
     return copies;
@@ -79,8 +81,8 @@ class PassSplitter {
 
 std::map<std::string, std::vector<std::string>> split_passes(const Graph& g, const ReductionSpace& space,
                                                              const std::map<std::string, std::string>& cached,
-                                                             FreshNames& names, StepDraft& steps) {
-  return PassSplitter(g, space, names, steps).run(cached);
+                                                             bool keeps_inputs, FreshNames& names, StepDraft& steps) {
+  return PassSplitter(g, space, names, steps).run(cached, keeps_inputs);
 }
 
 }  // namespace fusebox

@@ -69,9 +69,10 @@ std::optional<Turned> turned(const Prepared& p, std::optional<size_t> only = {})
   for (const std::string& load : p.loads) {
     const auto place = innermost_place(p, load);
     if (!place || *place == order.back() || is_overwritten(p.w.graph(), load, p.w)) continue;
-    // The tile needs both axes in the input.
+    // The tile needs both axes in the input, and no loop besides those of the reference.
     const auto& places = p.once.places.at(load);
-    if (std::ranges::count(places, std::to_string(order.back())) == 1) by_axis[*place].push_back(load);
+    if (std::ranges::none_of(places, &std::string::empty) &&
+        std::ranges::count(places, std::to_string(order.back())) == 1) by_axis[*place].push_back(load);
   }
   const std::vector<std::string>* best = nullptr;
   size_t across = 0;

@@ -44,6 +44,27 @@ const std::string kSoftmax = program_text("softmax") + R"(inputs @f host {
 }
 )";
 
+// Nothing but casts and products lies between the input and what later passes need of it.
+const std::string kNorm = R"(fusion @f {
+  %m, %n = size
+  %x = input bf16[%m, %n] contiguous
+  %xf = cast %x as f32
+  %sq = mul %xf, %xf
+  %ss = sum %sq over [1]
+  %nf = cast %n as f32
+  %ms = truediv %ss, %nf
+  %shifted = add %ms, 0.00001_f32
+  %r = rsqrt %shifted
+  %rb = broadcast %r mask [0, 1]
+  %xn = mul %xf, %rb
+  %y = cast %xn as bf16
+  output %y
+}
+inputs @f host {
+  %x = bf16[ROWS, COLUMNS] normal seed 1
+}
+)";
+
 struct Case {
   const char* name;
   std::string program;
@@ -80,6 +101,9 @@ INSTANTIATE_TEST_SUITE_P(All, RowSchedules,
                                            Case{"loss_of_one_row", kLoss, 1, 88512, "cluster 8"},
                                            Case{"loss_of_three_rows", kLoss, 3, 70001, "cluster 8"},
                                            Case{"softmax_of_two_rows", kSoftmax, 2, 40000, "cluster 8"},
+                                           Case{"softmax_of_many_long_rows", kSoftmax, 264, 40000, "cluster 8"},
+                                           Case{"norm_of_many_rows", kNorm, 264, 24576, "blocks 2 longest 24576 keep"},
+                                           Case{"norm_of_many_long_rows", kNorm, 264, 73736, "cluster 8 keep inputs"},
                                            Case{"softmax_of_many_rows", kSoftmax, 200, 40001, "form passes"},
                                            Case{"loss_of_one_longer_row", kLoss, 1, 300001, "most_rows 1"},
                                            Case{"softmax_of_two_longer_rows", kSoftmax, 2, 300000, "most_rows 2"}),

@@ -176,8 +176,8 @@ TEST(PersistentScheduler, SharesALongRowInACluster) {
       ask("persistent", kSoftmax, {{8, 131072}}),
       "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 32 chunks 2 unroll 1 "
       "rows 1 slices 1 threads 1024 blocks 1 longest 131072 cluster 8");
-  // Blocks read many rows again.
-  EXPECT_EQ(ask("persistent", kSoftmax, {{8192, 50304}}).find("cluster"), std::string::npos);
+  // Blocks read rows again that do not fill the GPU in clusters.
+  EXPECT_EQ(ask("persistent", kSoftmax, {{192, 131072}}).find("cluster"), std::string::npos);
   // Though one block holds a row.
   EXPECT_EQ(
       ask("persistent", kSoftmax, {{1, 29350}}),
@@ -188,6 +188,22 @@ TEST(PersistentScheduler, SharesALongRowInACluster) {
        {"split %mx.c by 8 outer -> g, p", "parallelize %mx.g on grid.y", "assume [%n] at_most 131072",
         "cluster of [] blocks 8 on grid.y", "bound_launch of [] threads 1024 blocks 1"})
     EXPECT_NE(steps.find(step), std::string::npos) << step << "\n" << steps;
+}
+
+// Each pass computes anew what it needs of the row as it was loaded, so that a multiprocessor holds more blocks.
+TEST(PersistentScheduler, KeepsManyLongRowsAsTheyWereLoaded) {
+  std::string fast = kSoftmax;
+  fast.replace(fast.find("exp %d"), 6, "exp %d fast");
+  EXPECT_EQ(
+      ask("persistent", fast, {{4096, 131072}}),
+      "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 8 chunks 8 unroll 1 "
+      "rows 1 slices 1 threads 256 blocks 4 longest 131072 cluster 8 keep inputs");
+  const std::string steps = steps_of("persistent", fast, {{4096, 131072}});
+  for (const char* step : {"recompute %e for %q", "bound_launch of [] threads 256 blocks 4"})
+    EXPECT_NE(steps.find(step), std::string::npos) << step << "\n" << steps;
+  EXPECT_EQ(steps.find("recompute %x"), steps.find("recompute %xf")) << steps;
+  // An exact exponential is not computed twice. The values of such rows fill the registers, so blocks read rows again.
+  EXPECT_NE(ask("persistent", kSoftmax, {{4096, 131072}}).find("form passes"), std::string::npos);
 }
 
 // No cluster where a GPU has none, and where one block stores what others of its cluster read.
