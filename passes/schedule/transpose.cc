@@ -34,6 +34,11 @@ std::vector<size_t> order_of(const Graph& g, ValueId reference) {
   return result;
 }
 
+// Whether a place is the number of an axis of the reference.
+bool is_number(const std::string& place) {
+  return !place.empty() && std::ranges::all_of(place, [](char c) { return c >= '0' && c <= '9'; });
+}
+
 // The number of the reference's axis along which the innermost axis of a load's input lies, or none.
 std::optional<size_t> innermost_place(const Prepared& p, const std::string& load) {
   const Graph& g = p.w.graph();
@@ -46,8 +51,7 @@ std::optional<size_t> innermost_place(const Prepared& p, const std::string& load
   const size_t axis = position_in(logical_without_reductions(g, g.tensor_of(input)), *inner);
   if (it == p.once.places.end() || axis >= it->second.size()) return std::nullopt;
   const std::string& place = it->second[axis];
-  if (place.empty() || !std::ranges::all_of(place, [](char c) { return c >= '0' && c <= '9'; })) return std::nullopt;
-  return static_cast<size_t>(std::stoul(place));
+  return is_number(place) ? std::optional<size_t>(std::stoul(place)) : std::nullopt;
 }
 
 // Whether an output is stored over the input of a load. Other threads load a tile than those that store its elements.
@@ -71,7 +75,7 @@ std::optional<Turned> turned(const Prepared& p, std::optional<size_t> only = {})
     if (!place || *place == order.back() || is_overwritten(p.w.graph(), load, p.w)) continue;
     // The tile needs both axes in the input, and no loop besides those of the reference.
     const auto& places = p.once.places.at(load);
-    if (std::ranges::none_of(places, &std::string::empty) &&
+    if (std::ranges::all_of(places, is_number) &&
         std::ranges::count(places, std::to_string(order.back())) == 1) by_axis[*place].push_back(load);
   }
   const std::vector<std::string>* best = nullptr;

@@ -6,6 +6,7 @@
 
 #include "ir/build/builder.h"
 #include "ir/infer/bind.h"
+#include "ir/scalar/numeric.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "passes/pipeline/pipeline.h"
