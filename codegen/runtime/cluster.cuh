@@ -42,9 +42,10 @@ __device__ __forceinline__ void store_in_block(T* place, T value, uint32_t barri
   if constexpr (sizeof(T) % 4 == 0) {
 #pragma unroll
     for (int i = 0; i < Words<T>::kCount; ++i)
-      asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(there + 4 * i),
-                   "r"(both.words[i]), "r"(barrier_there)
-                   : "memory");
+      asm volatile(
+          "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(there + 4 * i),
+          "r"(both.words[i]), "r"(barrier_there)
+          : "memory");
   } else {  // asynchronous stores have 4 bytes at least
     if constexpr (sizeof(T) == 2)
       asm volatile("st.shared::cluster.b16 [%0], %1;" ::"r"(there), "h"(uint16_t(both.words[0])) : "memory");

@@ -127,8 +127,8 @@ CaseSize size_of(const Case& c) {
   size.steps = c.steps() ? static_cast<int64_t>(c.steps()->size()) : 0;
   size.signature = static_cast<int64_t>(out.size() + inputs(g).size());
   for (const OutputRef& o : out) {
-    if (const auto shape = evaluate_shape(g, o.value, sizes); shape && g.is_tensor(o.value))
-      size.elements += product(*shape);
+    if (g.is_tensor(o.value))
+      if (const auto shape = evaluate_shape(g, o.value, sizes)) size.elements += product(*shape);
     size.detail += o.alias ? 1 : 0;
   }
   for (OpId id : ops_in_order(g)) {

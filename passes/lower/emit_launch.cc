@@ -246,8 +246,8 @@ class LaunchBuilder {
       total = host_.add(total, host_.mul(threads, host_.index(16 * lists)));
     }
     if (const ClusterPlaces places = plan_.cluster_places(); places.lists > 0) {
-      ValueId count = host_.index(places.lists * ClusterPlaces::kSets * ClusterPlaces::kPlaceBytes *
-                                  places.elements * plan_.cluster->blocks);
+      ValueId count = host_.index(places.lists * ClusterPlaces::kSets * ClusterPlaces::kPlaceBytes * places.elements *
+                                  plan_.cluster->blocks);
       for (ParallelType p : places.groups)
         count = host_.mul(count, dims_[static_cast<size_t>(p) - static_cast<size_t>(ParallelType::kGridX)]);
       total = host_.add(total, count);

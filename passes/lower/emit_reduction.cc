@@ -426,11 +426,11 @@ void KernelEmitter::allocate_cluster_places() {
       const Dtype dtype = accumulator_dtype(g_[g_[id].results[i]].dtype);
       const auto list = static_cast<int>(i);
       if (ValueId& made = cluster_parts_[{dtype, list}]; !made)
-        made = kernel_.allocate(dtype, MemoryType::kShared,
-                                kernel_.mul(count, kernel_.index(ClusterPlaces::kSets * ClusterPlaces::kPlaceBytes /
-                                                                 size_bytes(dtype))),
-                                kernel_.add(first, kernel_.mul(stride, kernel_.index(list))), 16,
-                                "parts_" + std::string(text(dtype)) + "_" + std::to_string(list));
+        made = kernel_.allocate(
+            dtype, MemoryType::kShared,
+            kernel_.mul(count, kernel_.index(ClusterPlaces::kSets * ClusterPlaces::kPlaceBytes / size_bytes(dtype))),
+            kernel_.add(first, kernel_.mul(stride, kernel_.index(list))), 16,
+            "parts_" + std::string(text(dtype)) + "_" + std::to_string(list));
     }
   }
   shared_end_ = kernel_.add(shared_end_, kernel_.mul(stride, kernel_.index(places.lists)));

@@ -43,7 +43,8 @@ class LoopPlanner {
 
   std::vector<Step> run() {
     copy_inputs();
-    copies_ = keeps_row_ && !makes_again_ ? own_copies() : split_passes(g_, space_, cached_, keeps_row_, names_, steps_);
+    copies_ =
+        keeps_row_ && !makes_again_ ? own_copies() : split_passes(g_, space_, cached_, keeps_row_, names_, steps_);
     copy_outputs();
     split_ = split_reference(g_, space_, access_, h_, names_, steps_);
     Names order;

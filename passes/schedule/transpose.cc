@@ -75,8 +75,8 @@ std::optional<Turned> turned(const Prepared& p, std::optional<size_t> only = {})
     if (!place || *place == order.back() || is_overwritten(p.w.graph(), load, p.w)) continue;
     // The tile needs both axes in the input, and no loop besides those of the reference.
     const auto& places = p.once.places.at(load);
-    if (std::ranges::all_of(places, is_number) &&
-        std::ranges::count(places, std::to_string(order.back())) == 1) by_axis[*place].push_back(load);
+    if (std::ranges::all_of(places, is_number) && std::ranges::count(places, std::to_string(order.back())) == 1)
+      by_axis[*place].push_back(load);
   }
   const std::vector<std::string>* best = nullptr;
   size_t across = 0;

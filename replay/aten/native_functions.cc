@@ -94,6 +94,15 @@ UnaryFunction unary_of(OpKind kind) {
   }
 }
 
+namespace {
+
+// ATen makes the result of a logical op on the device of the first operand, and a number is on the CPU.
+at::Tensor by_tensor(at::Tensor (*f)(const at::Tensor&, const at::Tensor&), const at::Tensor& x, const at::Tensor& y) {
+  return x.dim() == 0 && x.is_cpu() ? f(y, x) : f(x, y);
+}
+
+}  // namespace
+
 BinaryFunction binary_of(OpKind kind) {
   switch (kind) {
     case OpKind::kAdd:
@@ -124,9 +133,9 @@ BinaryFunction binary_of(OpKind kind) {
     case OpKind::kGe:
       return [](const at::Tensor& x, const at::Tensor& y) { return at::ge(x, y); };
     case OpKind::kLogicalAnd:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::logical_and(x, y); };
+      return [](const at::Tensor& x, const at::Tensor& y) { return by_tensor(at::logical_and, x, y); };
     case OpKind::kLogicalOr:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::logical_or(x, y); };
+      return [](const at::Tensor& x, const at::Tensor& y) { return by_tensor(at::logical_or, x, y); };
     case OpKind::kBitwiseAnd:
       return [](const at::Tensor& x, const at::Tensor& y) { return at::bitwise_and(x, y); };
     case OpKind::kBitwiseOr:

@@ -45,8 +45,8 @@ class ClustersOnGpu : public testing::GpuTest {
     k.many(OpKind::kCluster, {}, {}, cluster);
     const ValueId array = k.allocate(Dtype::kInt64, MemoryType::kLocal, k.index(kElements));
     const ValueId via = k.allocate(Dtype::kInt64, MemoryType::kShared, k.index(2 * kThreads), k.index(0));
-    const ValueId parts =
-        k.allocate(Dtype::kInt64, MemoryType::kShared, k.index(2 * blocks * kElements * kThreads), k.index(16 * kThreads));
+    const ValueId parts = k.allocate(Dtype::kInt64, MemoryType::kShared, k.index(2 * blocks * kElements * kThreads),
+                                     k.index(16 * kThreads));
     k.effect(OpKind::kClusterArrive, {});
     const auto grid_x = k.thread(OpKind::kThreadIndex, ParallelType::kGridX);
     const auto row = k.op(

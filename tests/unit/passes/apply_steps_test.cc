@@ -68,7 +68,8 @@ TEST(ApplySteps, DeadValuesDoNotChangeTheNamesOfWhatARewriteMakes) {
   %avg, %var, %count = welford %x over [1]
   output %var
 }
-)").graphs[0];
+)")
+                .graphs[0];
   Graph with_dead = g;
   for (int i = 0; i < 5; ++i) constant(with_dead, Dtype::kInt64, from_int64(Dtype::kInt64, 100 + i));
   EXPECT_GT(with_dead.values.size(), g.values.size());

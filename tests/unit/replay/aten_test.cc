@@ -69,8 +69,8 @@ TEST_F(Aten, ScaledProductsMayOverflowInParts) {
         "fusion @f {\n  %x = input bf16[1, 2] contiguous\n  %w = input bf16[1, 2] contiguous\n"
         "  %y = linear %x, %w\n  %f = cast %y as f32\n  %p = mul %f, " +
         scale + "\n  %z = cast %p as bf16\n  output %z\n}\n";
-    (void)run(program, {list(Dtype::kBfloat16, {1, 2}, {-INFINITY, 0x1.fep127}),
-                        list(Dtype::kBfloat16, {1, 2}, {-1.0, -1.0})});
+    (void)run(program,
+              {list(Dtype::kBfloat16, {1, 2}, {-INFINITY, 0x1.fep127}), list(Dtype::kBfloat16, {1, 2}, {-1.0, -1.0})});
     TensorData t = allocate_tensor(Dtype::kBfloat16, {1, 1});
     store_element(t, 0, from_double(Dtype::kBfloat16, result));
     return compare(t, last_.outputs.at(0)).ok;

@@ -26,7 +26,7 @@ struct ClusterKernel {
     k.many(OpKind::kCluster, {}, {}, attrs);
     array = k.allocate(Dtype::kInt32, MemoryType::kLocal, k.index(elements));
     via = k.shared(Dtype::kInt32, 256);
-    parts = k.shared(Dtype::kInt32, 64, parts_offset);
+    parts = k.shared(Dtype::kInt32, 128, parts_offset);
     if (arrives) k.effect(OpKind::kClusterArrive, {});
   }
   void reduce(HostKernel& k, ReduceOp op = ReduceOp::kSum) {
@@ -99,7 +99,7 @@ TEST(HostClusters, PartsAreAddedInTheOrderOfBlocks) {
   attrs.set(AttrKey::kClusterBlocks, int64_t{8});
   k.many(OpKind::kCluster, {}, {}, attrs);
   c.array = k.allocate(Dtype::kFloat, MemoryType::kLocal, k.index(1));
-  c.parts = c.via = k.shared(Dtype::kFloat, 8);
+  c.parts = c.via = k.shared(Dtype::kFloat, 16);
   const std::vector<float> values = {1e8f, 1.0f, -1e8f, 3.5f, 1e-3f, -7.0f, 1e8f, 0.25f};
   const ValueId x = k.input<float>("x", values);
   k.effect(OpKind::kClusterArrive, {});

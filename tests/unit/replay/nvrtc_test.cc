@@ -109,11 +109,12 @@ TEST_F(Nvrtc, ClustersCompile) {
             "\n  Cluster cluster;\n  cluster.arrive();\n  cluster.reduce<" + rest + ">(" + places +
             ");\n  cluster.wait();\n}\n";
   };
-  for (const std::string type : {"float", "double", "int64_t", "uint8_t", "bool", "bfloat16_t", "half_t", "complex64_t"})
+  for (const std::string type :
+       {"float", "double", "int64_t", "uint8_t", "bool", "bfloat16_t", "half_t", "complex64_t"})
     for (const char* over : {"kGridY", "kGridY | kBlockX", "kGridY | kBlockY | kBlockZ"}) {
       const std::string shared = "Places<" + type + ">{reinterpret_cast<" + type + "*>(m)}";
-      kernel(type + "* x", type + " v[3] = {x[0], x[1], x[2]};", "Places<" + type + ">{v}, " + shared + ", 12, " + shared,
-             "Sum, " + std::string(over) + ", 4, 3");
+      kernel(type + "* x", type + " v[3] = {x[0], x[1], x[2]};",
+             "Places<" + type + ">{v}, " + shared + ", 12, " + shared, "Sum, " + std::string(over) + ", 4, 3");
     }
   const std::string shared =
       "WelfordPlaces<float, int64_t>{(float*)m, (float*)m + 64, reinterpret_cast<int64_t*>(m) + 64}";
