@@ -151,7 +151,7 @@ void check_cluster(const OpView& c) {
     fail(c.g, ErrorCode::kBadAttribute, "cluster needs `cluster_blocks` of 2, 4 or 8", {});
 }
 
-// The slots of a cluster's reduction.
+// The slots of a cluster's reduction. The parts have places for two exchanges, which take them in turn.
 enum ClusterReduceSlot : size_t { kClusterArrays, kClusterParts, kClusterShared };
 
 void check_cluster_reduce(const OpView& c) {

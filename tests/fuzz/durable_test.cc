@@ -132,7 +132,7 @@ Deadly plant(CampaignOptions& options) {
     return number;
   };
   Deadly d{};
-  d.drawing = 9, d.crash = judged(30), d.hang = judged(70), d.memory = judged(150);
+  d.drawing = 9, d.crash = judged(36), d.hang = judged(70), d.memory = judged(150);
   deadly.clear();
   d.later_crash = judged(290);
   options.case_seconds = 2;

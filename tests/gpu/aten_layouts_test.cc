@@ -16,5 +16,14 @@ TEST(GpuAtenLayouts, AreInferredForEveryOp) {
   test::AtenLaw(*device).check_every_op(2);
 }
 
+TEST(GpuAtenLayouts, AreInferredBesideNumbers) {
+  if (cuda_backend().devices().empty()) GTEST_SKIP() << "no GPU is there";
+  if (!find_aten() || !load_aten().has_gpu()) GTEST_SKIP() << "this PyTorch runs on no GPU";
+  const auto device = make_cuda_device();
+  test::AtenLaw law(*device);
+  law.check_numbers();
+  EXPECT_GE(law.ran, 60);
+}
+
 }  // namespace
 }  // namespace fusebox

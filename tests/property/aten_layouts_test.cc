@@ -15,6 +15,14 @@ TEST(AtenLayouts, AreInferredForEveryOp) {
   test::AtenLaw(*device).check_every_op(5);
 }
 
+TEST(AtenLayouts, AreInferredBesideNumbers) {
+  if (!find_aten()) GTEST_SKIP() << "PyTorch is not there";
+  const auto device = make_host_device();
+  test::AtenLaw law(*device);
+  law.check_numbers();
+  EXPECT_GE(law.ran, 60);
+}
+
 // tests/property/aten_referred.txt lists, for each op, the dtypes that no kernel of ATen's computes by this project's rules.
 // On a GPU their elements go to the CPU and back.
 TEST(AtenLayouts, TheReferenceServesFewOps) {

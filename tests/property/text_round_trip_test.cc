@@ -20,7 +20,7 @@ namespace {
 
 using testing::Random;
 
-constexpr uint64_t kSeeds = 3000;
+constexpr uint64_t kSeeds = 6000;
 
 testing::RandomModuleOptions options() {
   testing::RandomModuleOptions o;

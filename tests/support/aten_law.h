@@ -11,8 +11,10 @@
 #include <map>
 #include <string>
 
+#include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
 #include "ir/table/error.h"
+#include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "replay/data/input.h"
 #include "replay/device/module_loader.h"
@@ -54,6 +56,8 @@ class AtenLaw {
   void check(const OpCase& c, Lying way);
   // Checks some cases of every op in all ways.
   void check_every_op(size_t cases_of_each);
+  // Checks every op of two operands with a number in the place of either.
+  void check_numbers();
 
   int ran = 0, refused = 0, called = 0;  // called: as one call of several ops
 
@@ -173,6 +177,30 @@ inline std::vector<OpCase> some_cases(OpKind kind, size_t of_each_dtype) {
   for (OpCase& c : op_cases(kind).cases)
     if (taken[c.dtype]++ < of_each_dtype) some.push_back(std::move(c));
   return some;
+}
+
+inline void AtenLaw::check_numbers() {
+  constexpr std::pair<const char*, const char*> kNumbers[] = {{"f32", "2.5_f32"}, {"f16", "2.5_f16"}, {"i32", "3_i32"}};
+  for (const OpKind kind : ops_with_cases()) {
+    if (row_of(kind).format->name != "kBinary") continue;
+    for (const auto& [dtype, number] : kNumbers)
+      for (const bool is_first : {true, false}) {
+        const std::string op(row_of(kind).text),
+            operands = is_first ? std::string(number) + ", %x" : "%x, " + std::string(number);
+        OpCase c;
+        c.name = op + " " + operands;
+        c.kind = kind;
+        try {
+          c.fusion = canonical_order(
+              main_graph(parse_module("fusion @f {\n  %n = size\n  %x = input " + std::string(dtype) +
+                                      "[%n] contiguity [false]\n  %y = " + op + " " + operands + "\n  output %y\n}")));
+        } catch (const Error&) {
+          continue;  // the op takes no such number
+        }
+        c.inputs = {parse_input_spec("x", std::string(dtype) + "[7] boundary seed 3")};
+        check(c, Lying::kAsGiven);
+      }
+  }
 }
 
 inline void AtenLaw::check_every_op(size_t cases_of_each) {
