@@ -100,8 +100,9 @@ void CudaEmitter::parameters() {
 // iteration may wait for those of the next.
 void CudaEmitter::region(RegionId id) {
   int loads = 0;
-  for (const OpId inner : g_[id].ops) {
-    const Op& next = g_[inner];
+  const std::span<const OpId> ops = g_[id].ops;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const Op& next = g_[ops[i]];
     if (!is_between_loads(g_, next)) {
       const int more = loops_ > 0 && !has_loop(g_, next) ? 0 : loads_of(g_, next);
       if (more == 0 && loads > 1) {
@@ -110,8 +111,11 @@ void CudaEmitter::region(RegionId id) {
       }
       loads = more == 0 ? 0 : loads + more;
     }
-    op(next);
-    for (const ValueId r : next.results) prepare_divisor(r);
+    const auto together = exchanged_together(ops.subspan(i));
+    together.size() > 1 ? collectives(together) : op(next);
+    for (const OpId done : together)
+      for (const ValueId r : g_[done].results) prepare_divisor(r);
+    i += together.size() - 1;
   }
   if (depth_ > 1 && options_.defects.has(Defect::kCudaNamesRepeat)) names_.restart();
 }

@@ -1,4 +1,6 @@
 // Ops of a kernel by which threads exchange values, in CUDA (runtime/reduce.cuh).
+#include <algorithm>
+
 #include "codegen/cuda_emitter.h"
 #include "codegen/cuda_operands.h"
 #include "ir/table/error.h"
@@ -135,6 +137,45 @@ void CudaEmitter::collective(const Op& op) {
     text = cuda_convert(text, dtypes[0], g_[op.results[0]].dtype, headers_);
     line(define(op.results[0]) + text + ";");
   }
+}
+
+std::span<const OpId> CudaEmitter::exchanged_together(std::span<const OpId> ops) const {
+  constexpr size_t kMost = 8;  // values, which stay in registers
+  const Op& first = g_[ops[0]];
+  const auto may_join = [&](const Op& op) {
+    if (op.kind != OpKind::kBlockReduce || op.results.size() != 1) return false;
+    const Operands own(op), of_first(first);
+    const ValueId workspace = own.one("in");
+    return op.operands.size() == first.operands.size() && workspace == of_first.one("in") && !own.one("if") &&
+           std::ranges::equal(op.attrs.ints(AttrKey::kThreads), first.attrs.ints(AttrKey::kThreads)) &&
+           op.attrs.flag(AttrKey::kAll) == first.attrs.flag(AttrKey::kAll) &&
+           g_[own.one("value")].dtype == g_[workspace].dtype && g_[op.results[0]].dtype == g_[workspace].dtype;
+  };
+  size_t count = 1;
+  if (first.kind == OpKind::kBlockReduce && may_join(first))
+    while (count < std::min(ops.size(), kMost) && may_join(g_[ops[count]])) ++count;
+  // A reduction of what another one gives comes after it.
+  for (size_t i = 1; i < count; ++i)
+    for (size_t k = 0; k < i; ++k)
+      if (Operands(g_[ops[i]]).one("value") == g_[ops[k]].results[0]) count = i;
+  return ops.first(count);
+}
+
+void CudaEmitter::collectives(std::span<const OpId> ops) {
+  headers_.need(CudaHeader::kReduce);
+  const Op& first = g_[ops[0]];
+  const ValueId workspace = Operands(first).one("in");
+  const std::string name = "together" + std::to_string(together_count_++), type(cuda_type(g_[workspace].dtype));
+  std::string reductions, values;
+  for (const OpId id : ops) {
+    reductions += ", " + reduce_text(g_[id]);
+    values += (values.empty() ? "" : ", ") + as(Operands(g_[id]).one("value"), g_[workspace].dtype);
+  }
+  line(type + " " + name + "[" + std::to_string(ops.size()) + "] = {" + values + "};");
+  line("block_reduce_all<" + threads_of(first, "%" + g_[first.results[0]].name) + ", " +
+       (first.attrs.flag(AttrKey::kAll) ? "kAllThreads" : "kFirstThread") + reductions + ">(" + name + ", Places<" + type +
+       ">{" + buffer(workspace) + "});");
+  for (size_t i = 0; i < ops.size(); ++i) line(define(g_[ops[i]].results[0]) + name + "[" + std::to_string(i) + "];");
 }
 
 void CudaEmitter::warp_reduce(const Op& op) {

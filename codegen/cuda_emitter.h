@@ -50,6 +50,10 @@ class CudaEmitter {
   std::string cache(const Op& op, ValueId tensor) const;
   // -- cuda_collectives.cc
   void collective(const Op& op);
+  // The first op, and those behind it with which it can exchange values at once: reductions of one value in a block, by
+  // the same threads and through the same workspace.
+  std::span<const OpId> exchanged_together(std::span<const OpId> ops) const;
+  void collectives(std::span<const OpId> ops);
   void grid_reduce(const Op& op);
   void cluster_reduce(const Op& op);
   void warp_reduce(const Op& op);
@@ -108,6 +112,7 @@ class CudaEmitter {
   Divisors wanted_;
   std::map<ValueId, std::string> divisors_, reciprocals_;  // the prepared ones, by name
   int outside_count_ = 0;
+  int together_count_ = 0;  // arrays of values that are exchanged at once
   std::string outside_;  // of the loop around, if it runs again for dividends that are out of range
 };
 

@@ -134,25 +134,51 @@ __device__ T shuffle_first(T value) {
 // The step of the first pairwise round: the largest power of two below `size`.
 __device__ inline uint32_t first_step(uint32_t size) { return size <= 1 ? 0 : 1u << (31 - __clz(size - 1)); }
 
-// block_reduce where x is combined and a warp is 32 neighbours along it. Each warp combines its values, then every warp
-// that needs the result reads the values of all warps of its group and combines them in the same order. One warp needs
-// no memory and no barrier. The first barrier waits for readers of the workspace's last use.
-template <class Op, int threads, Valid valid, class T, class P>
-__device__ T warps_reduce(T value, P places, const Group& group) {
+template <class Op, class T>
+__device__ T combine_warp(T value) {
   for (uint32_t distance = 16; distance > 0; distance /= 2) value = Op::combine(value, shuffle_down(value, distance));
+  return value;
+}
+// Combines the values of the first `warps` lanes; lane 0 gets the result.
+template <class Op, class T>
+__device__ T combine_lanes(T value, uint32_t lane, uint32_t warps) {
+  for (uint32_t step = first_step(warps); step > 0; step /= 2) {
+    const T other = shuffle_down(value, step);
+    if (lane < step && lane + step < warps) value = Op::combine(value, other);
+  }
+  return value;
+}
+
+// block_reduce where x is combined and a warp is 32 neighbours along it, for one value of a thread or several, each with
+// its op. Each warp combines its values, then every warp that needs the results reads the values of all warps of its group
+// and combines them in the same order. One warp needs no memory and no barrier. The first barrier waits for readers of
+// the workspace's last use. A group has a place for each thread, so there is room for 32 values of each warp.
+template <int threads, Valid valid, class... Ops, class T, class P>
+__device__ __forceinline__ void warps_reduce(T* values, P places, const Group& group) {
+  static_assert(sizeof...(Ops) <= 32, "a group has 32 places for each warp");
+  int i = 0;
+  ((values[i] = combine_warp<Ops>(values[i]), ++i), ...);
   const uint32_t lane = group.rank % 32, warps = group.size / 32;
   if (warps > 1) {
     __syncthreads();
-    if (lane == 0) places.set(place_of<threads>(group, group.rank / 32), value);
-    __syncthreads();
-    if (valid == kFirstThread && group.rank >= 32) return value;
-    if (lane < warps) value = places.get(place_of<threads>(group, lane));
-    for (uint32_t step = first_step(warps); step > 0; step /= 2) {
-      const T other = shuffle_down(value, step);
-      if (lane < step && lane + step < warps) value = Op::combine(value, other);
+    if (lane == 0) {
+#pragma unroll
+      for (int k = 0; k < int(sizeof...(Ops)); ++k)
+        places.set(place_of<threads>(group, k * warps + group.rank / 32), values[k]);
     }
+    __syncthreads();
+    if (valid == kFirstThread && group.rank >= 32) return;
+    if (lane < warps) {
+#pragma unroll
+      for (int k = 0; k < int(sizeof...(Ops)); ++k) values[k] = places.get(place_of<threads>(group, k * warps + lane));
+    }
+    i = 0;
+    ((values[i] = combine_lanes<Ops>(values[i], lane, warps), ++i), ...);
   }
-  return valid == kAllThreads ? shuffle_first(value) : value;
+  if (valid == kAllThreads) {
+#pragma unroll
+    for (int k = 0; k < int(sizeof...(Ops)); ++k) values[k] = shuffle_first(values[k]);
+  }
 }
 
 // Combines the values of each group of `width` neighbouring lanes in the order of block_reduce, without memory and
@@ -170,7 +196,10 @@ __device__ T warp_reduce(T value) {
 template <class Op, int threads, Valid valid, class T, class P>
 __device__ T block_reduce(T value, P places) {
   const Group group = block_group<threads>();
-  if ((threads & kBlockX) != 0 && blockDim.x % 32 == 0) return warps_reduce<Op, threads, valid>(value, places, group);
+  if ((threads & kBlockX) != 0 && blockDim.x % 32 == 0) {
+    warps_reduce<threads, valid, Op>(&value, places, group);
+    return value;
+  }
   __syncthreads();
   places.set(place_of<threads>(group, group.rank), value);
   __syncthreads();
@@ -186,6 +215,19 @@ __device__ T block_reduce(T value, P places) {
     __syncthreads();
   }
   return value;
+}
+
+// block_reduce of several values of each thread, each with its op, in one exchange where warps are combined. The results
+// take the places of the values, and have the bits that calls one after another give.
+//
+//   float values[2] = {largest, sum};
+//   block_reduce_all<kBlockX, kAllThreads, Max, Sum>(values, Places<float>{workspace});
+template <int threads, Valid valid, class... Ops, class T, class P>
+__device__ void block_reduce_all(T (&values)[sizeof...(Ops)], P places) {
+  if ((threads & kBlockX) != 0 && blockDim.x % 32 == 0)
+    return warps_reduce<threads, valid, Ops...>(values, places, block_group<threads>());
+  int i = 0;
+  ((values[i] = block_reduce<Ops, threads, valid>(values[i], places), ++i), ...);
 }
 
 // Combines the values of the threads of ranks below `size`, and gives the results to all threads of the group. As many

@@ -83,13 +83,18 @@ ValueId KernelEmitter::neutral(const Op& op, size_t result) {
   return kernel_.constant(d, neutral_element(op.kind, d, declared, defects()));
 }
 
-void KernelEmitter::emit_reduction(Site& site) {
-  if (site.place.kind == StatementKind::kExchange) return emit_exchange(site.place.op);
+Form KernelEmitter::accumulator_place(Site& site) const {
   IndexAlgebra& algebra = site.view.algebra;
   const auto& loop = plan_.loops_of(site.place.op);
   Form place = algebra.constant(0);
   for (size_t i : plan_.accumulators.at(site.place.op).places)
     place = algebra.add(algebra.mul(place, site.view.own.extent(loop[i])), site.view.own.value(loop[i]));
+  return place;
+}
+
+void KernelEmitter::emit_reduction(Site& site) {
+  if (site.place.kind == StatementKind::kExchange) return emit_exchange(site.place.op);
+  const Form place = accumulator_place(site);
   switch (site.place.kind) {
     case StatementKind::kInit:
       return emit_init(site, place);
@@ -180,46 +185,67 @@ std::vector<ValueId> KernelEmitter::emit_totals(OpId id, ValueId at) {
 }
 
 void KernelEmitter::emit_result(Site& site, Form place) {
-  const Op& op = site.op;
   const OpId id = site.place.op;
   ValueId at = emit_form(site.view.algebra, place);
   const auto exchange = plan_.exchanges.find(id);
   const bool is_exchanged = exchange != plan_.exchanges.end() && exchange->second.is_grid;
   if (is_exchanged && defects().has(Defect::kExchangeSwapped))
     at = kernel_.sub(kernel_.index(plan_.accumulators.at(id).elements - 1), at);
-  const auto finish = [&](std::vector<ValueId> values) {
-    for (size_t i = 0; i < values.size(); ++i) values[i] = cast_to(values[i], data_dtype(g_[op.results[i]].dtype));
-    if (values.size() > 1 && defects().has(Defect::kSiblingsSwapped)) std::swap(values[0], values[1]);
-    return values;
-  };
   // Every thread takes part in a block's reduction, and in a warp's. After an exchange between blocks, only the block
   // that has the result reads it.
-  std::vector<ValueId> values;
   const bool is_by_lanes = exchange != plan_.exchanges.end() && exchange->second.lanes > 0;
   const auto combine_threads = [&] {
-    values = emit_totals(id, at);
+    std::vector<ValueId> values = emit_totals(id, at);
     if (is_by_lanes)
-      values = emit_warp_reduce(op, values, exchange->second);
+      values = emit_warp_reduce(site.op, values, exchange->second);
     else if (exchange != plan_.exchanges.end())
-      values = emit_block_reduce(op, values, exchange->second);
-    values = finish(values);
+      values = emit_block_reduce(site.op, values, exchange->second);
+    return values;
   };
-  const bool leaves_out = is_by_lanes && defects().has(Defect::kLanesLeftOut);
-  if (!is_exchanged && !leaves_out) combine_threads();
+  if (is_by_lanes && defects().has(Defect::kLanesLeftOut)) return write_result(site, combine_threads);
+  if (is_exchanged)
+    return write_result(site, [&] {
+      std::vector<ValueId> loaded;
+      for (ValueId buffer : accumulators_.at(id)) loaded.push_back(kernel_.load(buffer, at));
+      return loaded;
+    });
+  const std::vector<ValueId> values = combine_threads();
+  write_result(site, [&] { return values; });
+}
+
+void KernelEmitter::write_result(Site& site, const std::function<std::vector<ValueId>()>& values_of) {
+  const Op& op = site.op;
   // One result may belong to every thread or block, while its sibling is stored once.
   for (MemoryType memory : {MemoryType::kLocal, MemoryType::kShared, MemoryType::kGlobal}) {
     const auto is_there = [&](ValueId v) { return plan_.buffer_of(v).memory == memory; };
     if (std::none_of(op.results.begin(), op.results.end(), is_there)) continue;
     guarded(emit_conditions(site, memory), [&] {
-      if (leaves_out) combine_threads();
-      if (is_exchanged) {
-        std::vector<ValueId> loaded;
-        for (ValueId buffer : accumulators_.at(id)) loaded.push_back(kernel_.load(buffer, at));
-        values = finish(loaded);
-      }
+      std::vector<ValueId> values = values_of();
+      for (size_t i = 0; i < values.size(); ++i) values[i] = cast_to(values[i], data_dtype(g_[op.results[i]].dtype));
+      if (values.size() > 1 && defects().has(Defect::kSiblingsSwapped)) std::swap(values[0], values[1]);
       write(site, values, memory);
     });
   }
+}
+
+bool KernelEmitter::reduces_in_block(const TreeChild& child) const {
+  if (child.is_node) return false;
+  const Statement& s = plan_.tree.statements[child.index];
+  if (s.kind != StatementKind::kFinal || g_[s.op].results.size() != 1) return false;
+  const auto exchange = plan_.exchanges.find(s.op);
+  return exchange != plan_.exchanges.end() && !exchange->second.is_grid && exchange->second.lanes == 0;
+}
+
+void KernelEmitter::emit_results(std::span<const TreeChild> finals) {
+  std::vector<Site> sites;
+  std::vector<std::vector<ValueId>> values;
+  for (const TreeChild& child : finals) {
+    Site& site = sites.emplace_back(site_of(child.index));
+    values.push_back(emit_totals(site.place.op, emit_form(site.view.algebra, accumulator_place(site))));
+  }
+  for (size_t i = 0; i < sites.size(); ++i)
+    values[i] = emit_block_reduce(sites[i].op, values[i], plan_.exchanges.at(sites[i].place.op));
+  for (size_t i = 0; i < sites.size(); ++i) write_result(sites[i], [&] { return values[i]; });
 }
 
 std::vector<ValueId> KernelEmitter::combine(const Op& op, const std::vector<ValueId>& a,

@@ -288,11 +288,22 @@ void KernelEmitter::emit_children(uint32_t node) {
         kernel_.effect(OpKind::kBarrier, {}, {});
       }
     }
-    if (children[i].is_node)
+    size_t end = i;  // of the exchanges in a block that begin here, with no barrier between them
+    while (end < children.size() && reduces_in_block(children[end]) && (end == i || !is_synchronized(node, end))) ++end;
+    if (end > i + 1) {
+      emit_results(std::span(children).subspan(i, end - i));
+      i = end - 1;
+    } else if (children[i].is_node) {
       emit_node(children[i].index);
-    else
+    } else {
       emit_statement(children[i].index);
+    }
   }
+}
+
+bool KernelEmitter::is_synchronized(uint32_t node, size_t child) const {
+  return plan_.sync_points.contains({node, child, SyncScope::kGrid}) ||
+         plan_.sync_points.contains({node, child, SyncScope::kBlock});
 }
 
 void KernelEmitter::emit_node(uint32_t n) {

@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,8 @@ class KernelEmitter {
   void allocate_local(const Buffer& b);
   void allocate_shared();
   void emit_children(uint32_t node);
+  // Whether a barrier stands before that child of the node.
+  bool is_synchronized(uint32_t node, size_t child) const;
   void emit_node(uint32_t node);
   void emit_loop(uint32_t node, bool unroll);
   void emit_unswitched(uint32_t node);
@@ -112,6 +115,14 @@ class KernelEmitter {
   void emit_init(Site& site, Form place);
   void emit_accumulation(Site& site, Form place);
   void emit_result(Site& site, Form place);
+  // The same for several final statements that stand next to each other: all threads' values, all exchanges, all results.
+  void emit_results(std::span<const TreeChild> finals);
+  // Whether it is a final statement that combines one value of each thread of a block.
+  bool reduces_in_block(const TreeChild& child) const;
+  // Writes the results of a reduction, under the conditions of each memory, in which `values_of` emits them.
+  void write_result(Site& site, const std::function<std::vector<ValueId>()>& values_of);
+  // The index into the reduction's accumulators.
+  Form accumulator_place(Site& site) const;
   void allocate_accumulator(OpId op);
   // The sums of all levels of partial sums at an index into the accumulators.
   std::vector<ValueId> emit_totals(OpId op, ValueId at);

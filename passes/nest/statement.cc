@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/table/error.h"
+#include "passes/nest/child_order.h"
 
 namespace fusebox {
 namespace {
@@ -25,8 +26,7 @@ class TreeBuilder {
         for (OpId reader : plan_.readers[v.index]) depend(nest.op, reader);
     for (const OrderConstraint& c : extra) depend(c.before, c.after);
     for (const auto& [first, second] : within_) edge(first, second);
-    sort(tree_.top, kNone);
-    for (uint32_t n = 0; n < tree_.children.size(); ++n) sort(tree_.children[n], n);
+    sort(tree_.top, kNone, false);
     return std::move(tree_);
   }
 
@@ -134,37 +134,60 @@ class TreeBuilder {
     edges_[at].insert({key(a[i]), key(b[i])});
   }
 
-  void sort(std::vector<TreeChild>& list, uint32_t node) {
-    const auto found = edges_.find(node);
-    if (found == edges_.end() || list.size() < 2) return;
-    std::map<std::pair<bool, uint32_t>, std::vector<size_t>> successors;
+  // Sorts the children of a node, then those of each of them.
+  void sort(std::vector<TreeChild>& list, uint32_t node, bool is_before_exchange) {
     std::map<std::pair<bool, uint32_t>, size_t> position;
     for (size_t i = 0; i < list.size(); ++i) position[key(list[i])] = i;
-    std::vector<int> pending(list.size(), 0);
-    for (const auto& [from, to] : found->second) {
-      successors[from].push_back(position.at(to));
-      ++pending[position.at(to)];
+    ChildGraph children;
+    for (const TreeChild& c : list) children.kinds.push_back(kind_of(c));
+    children.successors.resize(list.size());
+    if (const auto found = edges_.find(node); found != edges_.end())
+      for (const auto& [from, to] : found->second) children.successors[position.at(from)].push_back(position.at(to));
+    const ChildOrder sorted = order_children(children, is_before_exchange);
+    if (sorted.order.size() != list.size()) refuse(list, sorted.order);
+    std::vector<TreeChild> result;
+    for (const size_t i : sorted.order) {
+      result.push_back(list[i]);
+      if (list[i].is_node) sort(tree_.children[list[i].index], list[i].index, sorted.is_before_exchange[i]);
     }
-    // Kahn's algorithm. It takes the first of the ready children, which follows op order.
-    std::set<size_t> ready;
-    for (size_t i = 0; i < list.size(); ++i)
-      if (pending[i] == 0) ready.insert(i);
-    std::vector<TreeChild> sorted;
-    while (!ready.empty()) {
-      const size_t i = *ready.begin();
-      ready.erase(ready.begin());
-      sorted.push_back(list[i]);
-      for (size_t next : successors[key(list[i])])
-        if (--pending[next] == 0) ready.insert(next);
-    }
-    if (sorted.size() != list.size()) refuse(list, pending);
-    list = std::move(sorted);
+    list = std::move(result);
   }
 
-  [[noreturn]] void refuse(const std::vector<TreeChild>& list, const std::vector<int>& pending) const {
+  ChildKind kind_of(const TreeChild& c) const {
+    if (c.is_node)
+      return std::ranges::all_of(tree_.children[c.index],
+                                 [&](const TreeChild& inner) { return kind_of(inner) == ChildKind::kLoad; })
+                 ? ChildKind::kLoad
+                 : ChildKind::kOther;
+    const Statement& s = tree_.statements[c.index];
+    const Op& op = g_[s.op];
+    if (op.kind == OpKind::kSet) return is_load(op) ? ChildKind::kLoad : ChildKind::kOther;
+    if (s.kind == StatementKind::kExchange) return ChildKind::kExchange;
+    const bool is_exchange = s.kind == StatementKind::kFinal && demands(op.kind, kReduction) &&
+                             reduces_across_threads(plan_.of(s.op)) && !reduces_across_blocks(g_, plan_, plan_.of(s.op));
+    return is_exchange ? ChildKind::kExchange : ChildKind::kOther;
+  }
+
+  // Whether the op copies an input to memory that is not global.
+  bool is_load(const Op& op) const {
+    const ValueId from = op.operands[0], to = op.results[0];
+    return g_.is_tensor(from) && g_[g_[from].def].kind == OpKind::kInput &&
+           g_.tensor_of(to).memory != MemoryType::kGlobal &&
+           std::ranges::none_of(outputs(g_), [&](const OutputRef& out) { return out.value == to; });
+  }
+
+  bool reduces_across_threads(const Nest& nest) const {
+    const auto& loop = loop_of(g_.tensor_of(g_[nest.op].results[0]));
+    for (size_t i = 0; i < loop.size(); ++i)
+      if (is_reduction(g_, loop[i]) && is_thread(plan_.nodes[nest.path[i]].parallel)) return true;
+    return false;
+  }
+
+  // `order` has the children that come before a cycle.
+  [[noreturn]] void refuse(const std::vector<TreeChild>& list, const std::vector<size_t>& order) const {
     std::string place;
     for (size_t i = 0; i < list.size() && place.empty(); ++i) {
-      if (pending[i] == 0) continue;
+      if (std::ranges::count(order, i) > 0) continue;
       const OpId op = list[i].is_node ? tree_.nodes[list[i].index].op : tree_.statements[list[i].index].op;
       place = "%" + g_[g_[op].results[0]].name;
     }
