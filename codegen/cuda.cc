@@ -111,11 +111,17 @@ void CudaEmitter::region(RegionId id) {
       }
       loads = more == 0 ? 0 : loads + more;
     }
-    const auto together = exchanged_together(ops.subspan(i));
-    together.size() > 1 ? collectives(together) : op(next);
-    for (const OpId done : together)
-      for (const ValueId r : g_[done].results) prepare_divisor(r);
-    i += together.size() - 1;
+    const Together together = exchanged_together(ops.subspan(i));
+    const auto emitted = [&](const Op& done) {
+      for (const ValueId r : done.results) prepare_divisor(r);
+    };
+    for (const OpId before : together.before) {
+      op(g_[before]);
+      emitted(g_[before]);
+    }
+    together.reductions.size() > 1 ? collectives(together.reductions) : op(next);
+    for (const OpId done : together.reductions) emitted(g_[done]);
+    i += together.count - 1;
   }
   if (depth_ > 1 && options_.defects.has(Defect::kCudaNamesRepeat)) names_.restart();
 }

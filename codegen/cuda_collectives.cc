@@ -139,9 +139,10 @@ void CudaEmitter::collective(const Op& op) {
   }
 }
 
-std::span<const OpId> CudaEmitter::exchanged_together(std::span<const OpId> ops) const {
+CudaEmitter::Together CudaEmitter::exchanged_together(std::span<const OpId> ops) const {
   constexpr size_t kMost = 8;  // values, which stay in registers
   const Op& first = g_[ops[0]];
+  Together found{{}, {ops[0]}, 1};
   const auto may_join = [&](const Op& op) {
     if (op.kind != OpKind::kBlockReduce || op.results.size() != 1) return false;
     const Operands own(op), of_first(first);
@@ -151,14 +152,31 @@ std::span<const OpId> CudaEmitter::exchanged_together(std::span<const OpId> ops)
            op.attrs.flag(AttrKey::kAll) == first.attrs.flag(AttrKey::kAll) &&
            g_[own.one("value")].dtype == g_[workspace].dtype && g_[op.results[0]].dtype == g_[workspace].dtype;
   };
-  size_t count = 1;
-  if (first.kind == OpKind::kBlockReduce && may_join(first))
-    while (count < std::min(ops.size(), kMost) && may_join(g_[ops[count]])) ++count;
-  // A reduction of what another one gives comes after it.
-  for (size_t i = 1; i < count; ++i)
-    for (size_t k = 0; k < i; ++k)
-      if (Operands(g_[ops[i]]).one("value") == g_[ops[k]].results[0]) count = i;
-  return ops.first(count);
+  if (!may_join(first)) return found;
+  // An op may move before the exchange if it is pure, or reads what no other thread writes.
+  const auto may_move = [&](const Op& op) {
+    if (op.kind == OpKind::kLoad) return g_.tensor_of(op.operands[0]).memory == MemoryType::kLocal;
+    return demands(op.kind, kPointwise) && !demands(op.kind, kEffect | kRead | kSync | kControl);
+  };
+  std::vector<OpId> between;
+  for (size_t i = 1; i < ops.size() && found.reductions.size() < kMost; ++i) {
+    const Op& op = g_[ops[i]];
+    const bool depends = std::ranges::any_of(op.operands, [&](ValueId v) {
+      return std::ranges::any_of(found.reductions, [&](OpId r) { return v == g_[r].results[0]; });
+    });
+    if (depends) break;
+    if (may_join(op)) {
+      found.before.insert(found.before.end(), between.begin(), between.end());
+      between.clear();
+      found.reductions.push_back(ops[i]);
+      found.count = i + 1;
+    } else if (may_move(op)) {
+      between.push_back(ops[i]);
+    } else {
+      break;
+    }
+  }
+  return found;
 }
 
 void CudaEmitter::collectives(std::span<const OpId> ops) {

@@ -12,6 +12,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "codegen/cuda.h"
 #include "codegen/cuda_expression.h"
@@ -52,7 +53,12 @@ class CudaEmitter {
   void collective(const Op& op);
   // The first op, and those behind it with which it can exchange values at once: reductions of one value in a block, by
   // the same threads and through the same workspace.
-  std::span<const OpId> exchanged_together(std::span<const OpId> ops) const;
+  struct Together {
+    std::vector<OpId> before;      // ops between them, which are emitted first
+    std::vector<OpId> reductions;  // or the first op, whatever it is
+    size_t count = 1;              // of all these ops
+  };
+  Together exchanged_together(std::span<const OpId> ops) const;
   void collectives(std::span<const OpId> ops);
   void grid_reduce(const Op& op);
   void cluster_reduce(const Op& op);

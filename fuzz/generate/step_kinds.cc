@@ -76,7 +76,10 @@ void StepMaker::prepare() {
     case 3: {
       const auto out = outputs(g_);
       if (out.empty()) return;
-      take({StepKind::kCacheFork, {StepOperand::of(g_[out[random_.below(out.size())].value].name)}, {fresh()}, {}});
+      take({StepKind::kCacheFork,
+            {StepOperand::of(g_[out[random_.below(out.size())].value].name)},
+            {fresh()},
+            fork_attrs()});
       return;
     }
     default:
@@ -92,6 +95,12 @@ Attrs StepMaker::copy_attrs() {
   constexpr CopyKind kKinds[] = {CopyKind::kSet, CopyKind::kCpAsync};
   if (random_.one_in(2)) attrs.set_enum(AttrKey::kCopyKind, random_.pick(kKinds));
   if (random_.one_in(2)) attrs.set_enum(AttrKey::kCacheOp, random_.pick<CacheOp>());
+  return attrs;
+}
+
+Attrs StepMaker::fork_attrs() {
+  Attrs attrs;
+  if (random_.one_in(6)) attrs.set_enum(AttrKey::kCacheOp, random_.pick<CacheOp>());
   return attrs;
 }
 

@@ -78,6 +78,7 @@ class StepMaker {
   bool block_reductions();
   bool one_parallel_axis();
   bool clustered_rows();
+  bool loads_ahead();
   std::string merge_loops(const std::string& name, size_t first, size_t last);
   void finish(const std::string& name, bool in_vectors);
 
@@ -105,6 +106,7 @@ class StepMaker {
   void memory(const std::string& name);
   void lay_out();
   Attrs copy_attrs();
+  Attrs fork_attrs();
   void like_some(const std::string& name);
   void set_mesh(const std::string& name);
   void rfactor(const std::string& name);

@@ -19,13 +19,15 @@ Step parallelized(const std::string& tensor, const std::string& domain, Parallel
 bool StepMaker::recipe() {
   // Clusters of one segment are rare otherwise.
   if (in_part_ && names_part_ && random_.one_in(2) && clustered_rows()) return true;
-  switch (random_.below(4)) {
+  switch (random_.below(5)) {
     case 0:
       return vector_rows();
     case 1:
       return block_reductions();
     case 2:
       return clustered_rows();
+    case 3:
+      return loads_ahead();
     default:
       return one_parallel_axis();
   }
@@ -193,6 +195,40 @@ bool StepMaker::one_parallel_axis() {
   take(parallelized(name, axis, random_.one_in(3) ? ParallelType::kBlockX : ParallelType::kGridX));
   if (random_.one_in(2)) take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
   finish(name, false);
+  return true;
+}
+
+// Loads copies of inputs ahead of a serial loop that reads them. The threads take parts of another loop, or of none.
+bool StepMaker::loads_ahead() {
+  std::vector<std::string> copies;
+  for (const ValueId v : inputs(g_)) {
+    if (!g_.is_tensor(v) || (!copies.empty() && random_.one_in(2))) continue;
+    const std::string copy = fresh();
+    if (take({StepKind::kCacheAfter, {StepOperand::of(g_[v].name)}, {copy}, copy_attrs()})) copies.push_back(copy);
+  }
+  const std::string name = target();
+  if (copies.empty() || loop_of(tensor(name)).empty()) return false;
+  transform(name, 1 + random_.below(2));
+  take({StepKind::kTransformLike, {StepOperand::of(name)}, {}, {}});
+  const auto loop = loop_of(tensor(name));
+  const size_t serial = random_.below(loop.size());
+  const std::string home = g_[loop[serial]].name;
+  if (const size_t other = random_.below(loop.size()); other != serial)
+    take(parallelized(name, g_[loop[other]].name, random_.one_in(2) ? ParallelType::kBlockX : ParallelType::kGridX));
+  take({StepKind::kParallelizeLike, {StepOperand::of(name)}, {}, {}});
+  Step others{StepKind::kInlineMost, {}, {}, {}};
+  for (const std::string& t : tensors(false))
+    if (std::ranges::count(copies, t) == 0) others.operands.push_back(StepOperand::of(t));
+  const int64_t depth = random_.one_in(2) ? 2 : 2 + static_cast<int64_t>(random_.below(4));
+  for (const std::string& copy : copies) {
+    if (!take({StepKind::kInlineAt, {StepOperand::domain_of(copy, home)}, {}, {}})) continue;
+    Step ahead{StepKind::kCircularBuffer, {StepOperand::of(copy)}, {}, {}};
+    ahead.attrs.set(AttrKey::kDepth, random_.one_in(12) ? depth + 1 : depth);
+    take(std::move(ahead));
+  }
+  if (!others.operands.empty()) take(std::move(others));
+  if (random_.one_in(3)) keep_visible(MemoryType::kGlobal);
+  bound_accumulators();
   return true;
 }
 

@@ -10,7 +10,7 @@ std::span<const DefectRow> defect_rows() {
 #include "ir/table/defect_table.inc"
 #undef FUSEBOX_DEFECT
   };
-  static_assert(std::size(kRows) <= 256, "Defects holds 256");
+  static_assert(std::size(kRows) <= 512, "Defects holds 512");
   return kRows;
 }
 

@@ -250,7 +250,11 @@ ValueId KernelEmitter::compute(Site& site) {
 }
 
 void KernelEmitter::emit_pointwise(Site& site) {
-  guarded(emit_conditions(site), [&] { write(site, {compute(site)}); });
+  guarded(emit_conditions(site), [&] {
+    const auto loaded = loaded_before_.find(site.op.results[0]);
+    if (loaded == loaded_before_.end()) return write(site, {compute(site)});
+    write(site, {kernel_.load(loaded->second, emit_form(site.view.algebra, site.plan.writes[0].index))});
+  });
 }
 
 void KernelEmitter::emit_vector_copy(Site& site) {
@@ -262,6 +266,12 @@ void KernelEmitter::emit_vector_copy(Site& site) {
     if (site.op.attrs.has(key)) attrs.set(key, site.op.attrs.integer(key));
   guarded(predicate, [&] {
     const ValueId at = emit_form(site.view.algebra, copy.target);
+    if (const auto loaded = loaded_before_.find(site.op.results[0]); loaded != loaded_before_.end()) {
+      Attrs width;
+      width.set(AttrKey::kWidth, copy.width);
+      kernel_.effect(OpKind::kCopy, {tensor(site.op.results[0]), at, loaded->second, at, ValueId()}, {}, width);
+      return;
+    }
     const ValueId from = emit_form(site.view.algebra, copy.source);
     kernel_.effect(OpKind::kCopy, {tensor(site.op.results[0]), at, tensor(site.op.operands[0]), from, ValueId()}, {},
                    attrs);

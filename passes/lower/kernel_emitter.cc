@@ -274,6 +274,7 @@ void KernelEmitter::emit_children(uint32_t node) {
     allocate_cluster_places();
   }
   const auto& children = node == LoopNode::kNoNode ? plan_.tree.top : plan_.tree.children[node];
+  emit_ahead(node);
   for (size_t i = 0; i < children.size(); ++i) {
     if (plan_.sync_points.contains({node, i, SyncScope::kGrid})) {
       Attrs attrs;
@@ -293,12 +294,14 @@ void KernelEmitter::emit_children(uint32_t node) {
     if (end > i + 1) {
       emit_results(std::span(children).subspan(i, end - i));
       i = end - 1;
-    } else if (children[i].is_node) {
-      emit_node(children[i].index);
-    } else {
-      emit_statement(children[i].index);
+    } else if (!is_ahead(node, i)) {
+      emit_child(children[i]);
     }
   }
+}
+
+void KernelEmitter::emit_child(const TreeChild& child) {
+  child.is_node ? emit_node(child.index) : emit_statement(child.index);
 }
 
 bool KernelEmitter::is_synchronized(uint32_t node, size_t child) const {
@@ -344,6 +347,7 @@ void KernelEmitter::emit_loop(uint32_t n, bool unroll) {
   }
   const bool is_short = node.parallel == ParallelType::kSerial && defects().has(Defect::kLoopShort);
   const ValueId end = is_short ? kernel_.sub(extent, kernel_.index(1)) : extent;
+  begin_ahead(n, end);
   if (plan_.strips.contains(n)) return emit_strips(n, end, unroll);
   node_index_[n] = kernel_.begin_for(kernel_.index(0), end, kernel_.index(1), unroll);
   emit_children(n);

@@ -57,6 +57,7 @@ class KernelEmitter {
   bool is_synchronized(uint32_t node, size_t child) const;
   void emit_node(uint32_t node);
   void emit_loop(uint32_t node, bool unroll);
+  void emit_child(const TreeChild& child);
   void emit_unswitched(uint32_t node);
   void emit_statement(uint32_t statement);
   Site site_of(uint32_t statement);
@@ -143,6 +144,16 @@ class KernelEmitter {
   std::vector<ValueId> combine(const Op& op, const std::vector<ValueId>& a, const std::vector<ValueId>& b);
   ValueId neutral(const Op& op, size_t result);
 
+  // emit_ahead.cc: loads that run ahead of their loop (passes/plan/ahead.h)
+  // Fills the buffers for the first iterations of a loop from 0 to `end`. Does nothing where no load runs ahead of it.
+  void begin_ahead(uint32_t node, ValueId end);
+  // At the start of an iteration: takes what was loaded for it, and starts the load for a later one.
+  void emit_ahead(uint32_t node);
+  // Fills the buffers with what the iteration `at` needs, if there is one.
+  void fill_ahead(uint32_t node, const std::map<ValueId, ValueId>& buffers, ValueId at);
+  void emit_children_ahead(uint32_t node);
+  bool is_ahead(uint32_t node, size_t child) const;
+
   // emit_strips.cc
   // Emits a loop from 0 to `end` in strips, with its children.
   void emit_strips(uint32_t node, ValueId end, bool unroll);
@@ -174,6 +185,14 @@ class KernelEmitter {
   std::map<std::pair<Dtype, int>, ValueId> block_workspaces_;   // by dtype and list
   std::map<std::pair<Dtype, int>, ValueId> cluster_parts_;      // the same
   std::map<OpId, ValueId> came_last_;                           // by grid reduction: whether this block has its result
+  // The loads that run ahead of a loop from 0 to `end`. Stage k has, by tensor, the buffers for k + 1 iterations later.
+  struct Ahead {
+    ValueId end;
+    std::vector<size_t> children;
+    std::vector<std::map<ValueId, ValueId>> stages;
+  };
+  std::map<uint32_t, Ahead> ahead_;           // by node
+  std::map<ValueId, ValueId> loaded_before_;  // by tensor: the buffer that is read in place of the input
   ValueId shared_end_;                                          // the next free byte of the arena
   ValueId workspaces_begin_;                                    // the first byte of the block's workspaces
   std::map<uint32_t, std::set<size_t>> settled_;  // by statement: conditions that hold in the branch being emitted

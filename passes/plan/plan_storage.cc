@@ -5,6 +5,7 @@
 
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
+#include "passes/plan/ahead.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/statement_view.h"
 #include "passes/plan/vector_copy.h"
@@ -21,6 +22,7 @@ class StoragePlanner {
   void run() {
     plan_.statements.resize(plan_.tree.statements.size());
     place_in_loops(plan_);
+    check_ahead(plan_);
     body(LoopNode::kNoNode);
     // With the facts that the launch checks, forms are spelled otherwise, and a spelling may hide that elements lie side
     // by side. A later stage cannot refuse, so such a copy is refused here.

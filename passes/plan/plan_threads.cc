@@ -55,9 +55,6 @@ KernelPlan plan_threads(KernelPlan plan) {
     DomainValues values = open.of(v);
     const auto& loop = loop_of(g.tensor_of(v));
     for (TransformId id : g.tensor_of(v).transforms) check_swizzle(g, extents, values, v, g[id]);
-    if (g.tensor_of(v).circular_depth > 0)
-      throw Error(ErrorCode::kUnsupportedSchedule,
-                  "lowering does not pipeline circular buffers yet; leave the step out", plan.place_of(v));
     for (size_t i = 0; i < loop.size(); ++i) {
       const ParallelType p = plan.nest_plan.nodes[nest.path[i]].parallel;
       if (p == ParallelType::kBulk || p == ParallelType::kMma || p == ParallelType::kGroup ||

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/module/architecture.h"
+#include "passes/schedule/column_parts.h"
 #include "passes/schedule/known_divisors.h"
 
 namespace fusebox {
@@ -36,6 +37,7 @@ constexpr int64_t kFewPlaces = 8;           // of a column: a thread takes all o
 constexpr int64_t kWarpsOfColumns = 8;      // rows that a block takes at once where kept axes lie innermost
 constexpr int64_t kThreadsOfWalks = 256;    // of a block whose threads sum columns too
 constexpr int64_t kLeastWalk = 8;           // rows of such a thread: so the parts of a sum stay few beside its elements
+constexpr int64_t kBlocksOfWalks = 4;         // of a multiprocessor, at most, that walk rows and wait for one another
 constexpr int64_t kMostWalk = 32;           // rows that are summed without partial sums
 constexpr int64_t kLongRow = 8;  // elements of a row, by threads of a block, above which a GPU should not be left idle
 constexpr int64_t kSharedAccesses = 12288;  // of a row that several blocks share and wait for one another's results
@@ -206,6 +208,15 @@ class Chooser {
       int64_t rows = 1;
       while (*warps * view_.device.warp * rows * 2 <= kThreadsOfWalks && sizes_.rows / (rows * 2) >= walkers())
         rows *= 2;
+      if (rows == 1 && ColumnParts::suits(view_.fusion, space_)) {
+        Block block{.warps = *warps, .chunks = chunks};
+        // All blocks must be on the GPU at once, as they wait for one another.
+        block.blocks = std::clamp<int64_t>(held(block, Kept{bytes}), 1, kBlocksOfWalks);
+        block.walkers = block.blocks * view_.device.multiprocessors;
+        const int64_t each = ceil_div(sizes_.rows, block.walkers);
+        block.walk = std::max(ceil_div(each, ceil_div(each, kMostWalk)), kLeastWalk);
+        return kept_row(block, 0);
+      }
       const int64_t walk = std::clamp(ceil_div(sizes_.rows, rows * walkers()), kLeastWalk, kMostWalk);
       return kept_row({.warps = *warps, .chunks = chunks, .rows = rows, .walk = walk}, 0);
     }
@@ -229,7 +240,7 @@ class Chooser {
  private:
   // What the threads of a block do. A number that is 0 is not stated.
   struct Block {
-    int64_t lanes = 0, warps = 1, chunks = 0, unroll = 1, rows = 1, slices = 1, most_rows = 0, walk = 0;
+    int64_t lanes = 0, warps = 1, chunks = 0, unroll = 1, rows = 1, slices = 1, most_rows = 0, walk = 0, walkers = 0;
     int64_t blocks = 1;  // of a multiprocessor
     int64_t longest = 0;
     int64_t cluster = 0;  // blocks that share a row in registers
@@ -358,7 +369,7 @@ class Chooser {
     const std::pair<std::string_view, int64_t> numbers[] = {
         {"lanes", b.lanes},         {"warps", b.warps},     {"chunks", b.chunks},
         {"unroll", b.unroll},       {"rows", b.rows},       {"slices", b.slices},
-        {"most_rows", b.most_rows}, {"walk", b.walk},       {"threads", b.lanes * b.warps * b.rows},
+        {"most_rows", b.most_rows}, {"walk", b.walk}, {"walkers", b.walkers},       {"threads", b.lanes * b.warps * b.rows},
         {"blocks", b.blocks},       {"longest", b.longest}, {"cluster", b.cluster}};
     for (const auto& [key, number] : numbers)
       if (number > 0) h_.set(key, number);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/domain/domain.h"
+#include "passes/schedule/column_parts.h"
 #include "passes/schedule/fresh_names.h"
 #include "passes/schedule/reduction_passes.h"
 #include "passes/schedule/reduction_splits.h"
@@ -39,6 +40,7 @@ class LoopPlanner {
         keeps_row_(h.word("form") == "registers"),
         makes_again_(h.has("keep")),
         walks_(h.scheduler == "inner_outer"),
+        has_parts_(h.has("walkers")),
         shares_rows_(h.scheduler == "persistent" && h.number("slices") > 1) {}
 
   std::vector<Step> run() {
@@ -46,16 +48,20 @@ class LoopPlanner {
     copies_ =
         keeps_row_ && !makes_again_ ? own_copies() : split_passes(g_, space_, cached_, keeps_row_, names_, steps_);
     copy_outputs();
+    ColumnParts parts(g_, space_, access_, h_, names_, steps_);
+    if (has_parts_) parts.split_off();
     split_ = split_reference(g_, space_, access_, h_, names_, steps_);
     Names order;
     for (const ScheduledLoop& loop : split_.loops) order.push_back(loop.name);
     steps_.reorder(ref_, order);
-    steps_.transform_like(ref_);
+    const Names of_rows = has_parts_ ? parts.of_rows() : Names{};
+    steps_.transform_like(ref_, of_rows);
     const auto overwriting = give_one_thread();
     for (const ScheduledLoop& loop : split_.loops)
       if (loop.type != ParallelType::kSerial) steps_.parallelize(ref_, loop.name, loop.type);
-    steps_.parallelize_like(ref_);
+    steps_.parallelize_like(ref_, of_rows);
     for (const auto& [output, chain] : overwriting) mark_one_thread(output, chain);
+    if (has_parts_) parts.schedule();
     mark_copies();
     inline_all();
     state_facts();
@@ -182,6 +188,7 @@ class LoopPlanner {
   bool is_full(const std::string& name) const { return space_.is_full(*find_value(g_, name)); }
 
   void inline_all() {
+    if (has_parts_) return run_ahead();
     if (keeps_row_) return steps_.inline_most({});
     // The loads of a strip come together, before what reads them.
     std::set<std::string> loads;
@@ -198,6 +205,31 @@ class LoopPlanner {
     for (OpId op : tensor_ops(g_)) others.push_back(g_[g_[op].results[0]].name);
     for (const Step& step : steps_.steps())
       if (step.kind == StepKind::kRecompute && !loads.contains(step.results[0])) others.push_back(step.results[0]);
+    steps_.inline_most(others);
+  }
+
+  // The copies of the rows' inputs are loaded a row ahead.
+  void run_ahead() {
+    std::set<std::string> ahead;
+    for (const auto& [input, copies] : copies_) {
+      const auto& axes = g_.tensor_of(*find_value(g_, input)).logical;
+      if (std::ranges::none_of(axes, [&](DomainId d) {
+            return g_[d].iter_type == IterType::kIteration && std::ranges::count(space_.kept, space_.axis_of(d)) > 0;
+          }))
+        continue;
+      ahead.insert(copies.begin(), copies.end());
+    }
+    for (const std::string& copy : ahead) {
+      steps_.inline_at(copy, split_.walked);
+      steps_.circular_buffer(copy, 2);
+    }
+    Names others;
+    for (OpId op : tensor_ops(g_)) others.push_back(g_[g_[op].results[0]].name);
+    for (const Step& step : steps_.steps())
+      if ((step.kind == StepKind::kCacheAfter || step.kind == StepKind::kCacheBefore ||
+           step.kind == StepKind::kCacheFork || step.kind == StepKind::kRfactor) &&
+          !ahead.contains(step.results[0]))
+        others.push_back(step.results[0]);
     steps_.inline_most(others);
   }
 
@@ -235,7 +267,7 @@ class LoopPlanner {
   StepDraft steps_;
   const std::string ref_;
   const std::set<std::string> in_vectors_;
-  const bool is_inner_, keeps_row_, makes_again_, walks_, shares_rows_;
+  const bool is_inner_, keeps_row_, makes_again_, walks_, has_parts_, shares_rows_;
   std::map<std::string, std::string> cached_;               // input → its copy
   std::map<std::string, std::vector<std::string>> copies_;  // input → all copies
   std::map<std::string, std::string> stored_;               // output → the tensor that is stored

@@ -66,18 +66,27 @@ class Splitter {
   }
 
   // The rows that a thread takes one after another, where it sums columns too.
-  std::string split_walked_rows(std::string& b) {
+  // Where the blocks that walk have a number, each takes several groups of rows: `o` is the loop over them.
+  std::string split_walked_rows(std::string& b, std::string& o) {
     if (!walks_) return {};
-    const std::string outer = domain("g"), s = domain("s");
-    steps_.split(ref_, b, h_.number("walk"), outer, s);
+    const bool has_groups = h_.has("walkers");
+    std::string outer = domain(has_groups ? "p" : "g");
+    result_.walked = domain("s");
+    steps_.split(ref_, b, h_.number("walk"), outer, result_.walked);
+    if (has_groups) {
+      o = domain("o");
+      const std::string g = domain("g");
+      steps_.split(ref_, outer, h_.number("walkers"), o, g);
+      outer = g;
+    }
     b = outer;
-    return s;
+    return result_.walked;
   }
 
   void split_inner() {
-    std::string b, z;
+    std::string b, z, o;
     split_rows(b, z);
-    const std::string s = split_walked_rows(b);
+    const std::string s = split_walked_rows(b, o);
     // Vectors lie in the innermost axis; the others are merged with what is left of it.
     std::vector<std::string> axes = names_of(access_.reduced);
     std::string column;
@@ -89,7 +98,7 @@ class Splitter {
     }
     const std::string g = split_cluster(column), k = domain("k"), l = domain("l");
     steps_.split(ref_, column, h_.number("lanes"), k, l);
-    h_.word("form") == "registers" ? split_chunks(b, g, s, z, k, l) : split_strips(b, z, k, l);
+    h_.word("form") == "registers" ? split_chunks(b, g, {o, s}, z, k, l) : split_strips(b, z, k, l);
   }
 
   // The parts of a row that the blocks of a cluster keep. Returns no name where a block keeps whole rows.
@@ -102,8 +111,9 @@ class Splitter {
     return g;
   }
 
-  void split_chunks(const std::string& b, const std::string& g, const std::string& s, const std::string& z,
-                    const std::string& k, const std::string& l) {
+  // `walk` has the serial loops over rows, outermost first.
+  void split_chunks(const std::string& b, const std::string& g, const std::vector<std::string>& walk,
+                    const std::string& z, const std::string& k, const std::string& l) {
     const int64_t chunks = h_.number("chunks");
     std::string w = k, r;
     if (chunks > 1) {
@@ -114,7 +124,7 @@ class Splitter {
     result_.last_shared = z.empty() ? b : z;
     add(b, ParallelType::kGridX);
     add(g, shared_axis(!b.empty()));
-    add(s);
+    for (const std::string& loop : walk) add(loop);
     add(z, ParallelType::kBlockZ);
     if (vector_ > 1) add(r);
     add(w, ParallelType::kBlockY);

@@ -25,6 +25,7 @@ struct ScheduledLoop {
 struct SplitLoops {
   std::vector<ScheduledLoop> loops;  // outermost first
   std::string vector, unrolled;      // loops that copies mark; empty: none
+  std::string walked;                // the loop over rows that a thread takes one after another; empty: none
   std::string last_shared;           // the innermost loop at which the loads of a strip come together
 };
 

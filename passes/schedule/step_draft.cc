@@ -89,6 +89,16 @@ void StepDraft::recompute(Name tensor, Name user, Name copy) {
   add(StepKind::kRecompute, {StepOperand::of(tensor), StepOperand::of(user)}, {std::string(copy)});
 }
 
+void StepDraft::rfactor(Name tensor, const Names& domains, const Names& parts) {
+  std::vector<StepOperand> operands{StepOperand::of(tensor)};
+  for (const std::string& d : domains) operands.push_back(domain(tensor, d));
+  add(StepKind::kRfactor, std::move(operands), parts);
+}
+
+void StepDraft::circular_buffer(Name tensor, int64_t depth) {
+  add(StepKind::kCircularBuffer, {StepOperand::of(tensor)}).attrs.set(AttrKey::kDepth, depth);
+}
+
 void StepDraft::inline_at(Name tensor, Name d) { add(StepKind::kInlineAt, {domain(tensor, d)}); }
 
 void StepDraft::inline_most(const Names& tensors) { add(StepKind::kInlineMost, values(tensors)); }

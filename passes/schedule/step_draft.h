@@ -39,6 +39,8 @@ class StepDraft {
   void cache_before(Name tensor, Name copy);
   void cache_fork(Name tensor, Name copy);
   void recompute(Name tensor, Name user, Name copy);
+  void rfactor(Name tensor, const Names& domains, const Names& parts);
+  void circular_buffer(Name tensor, int64_t depth);
   void inline_at(Name tensor, Name domain);
   void inline_most(const Names& tensors = {});
   void assume_multiple(Name size, int64_t divisor);
