@@ -79,6 +79,7 @@ class Chooser {
     const int64_t accesses = std::max<int64_t>(ceil_div(sizes_.row, access_.vector), 1);
     const int64_t warp = view_.device.warp;
     const bool is_longest = accesses >= kManyAccesses && !has_moments();
+    const bool is_found_again = !may_slice && finds_rows_again();
     const int64_t most = may_slice ? kSlicedStripThreads : is_longest ? kLongestStripThreads : kStripThreads;
     const int64_t wanted = may_slice || loads_of_pass() > 1 ? kUnroll : kLongUnroll;
     int64_t lanes = std::clamp(power_of_two_from(ceil_div(accesses, wanted)), warp, most);
@@ -95,15 +96,13 @@ class Chooser {
             std::clamp<int64_t>(ceil_div(accesses, lanes * kUnroll), 1, 4 * view_.device.multiprocessors / sizes_.rows);
     }
     int64_t unroll = std::min(wanted, power_of_two_from(ceil_div(accesses, lanes)));
-    // A walk of one round and a part of another leaves most threads idle in that part.
-    while (unroll > kUnroll && 2 * lanes * unroll > accesses) unroll /= 2;
+    // A walk of one round and a part of another leaves most threads idle in that part. Where two blocks share a
+    // multiprocessor, the other one is busy meanwhile.
+    while (!is_found_again && unroll > kUnroll && 2 * lanes * unroll > accesses) unroll /= 2;
     const int64_t rows = rows_of_block(lanes, may_slice ? kThreadsOfSums : kThreadsOfShortRows);
     // Rows that are walked again need registers for what they keep from pass to pass.
-    return plan("passes", {.lanes = lanes,
-                           .unroll = unroll,
-                           .rows = rows,
-                           .slices = slices,
-                           .blocks = may_slice ? blocks_of_multiprocessor(lanes * rows) : 1});
+    const int64_t blocks = may_slice ? blocks_of_multiprocessor(lanes * rows) : is_found_again ? kLeastHeld : 1;
+    return plan("passes", {.lanes = lanes, .unroll = unroll, .rows = rows, .slices = slices, .blocks = blocks});
   }
 
   // Short rows that are read once: several in each warp, and a thread reads its row at once.
@@ -134,11 +133,18 @@ class Chooser {
   std::optional<Heuristics> in_cluster() { return leaves_most_idle() ? in_cluster_of(kBlocksOfCluster) : std::nullopt; }
 
   // Many long rows, each in a cluster, if a multiprocessor holds several of its blocks, so that some load while others
-  // exchange. On an H200, rms norm of [1216, 56448] in bf16 took 157 µs so, and 182 µs in blocks that read rows again. Where
-  // no row is stored, these find it in the L2 cache: a loss of [8192, 50304] took 276 µs in clusters, and 237 µs without.
+  // exchange. On an H200, rms norm of [1216, 56448] in bf16 took 157 µs so, and 182 µs in blocks that read rows again.
   std::optional<Heuristics> in_many_clusters() {
-    if (!fills_gpu() || access_.vector * access_.bytes < kVectorBytes || !stores_rows()) return std::nullopt;
+    if (!fills_gpu() || !has_full_vectors() || !stores_rows()) return std::nullopt;
     return in_cluster_of(kBlocksOfCluster);
+  }
+
+  // Whether blocks that read rows again find them in the L2 cache, because nothing is stored meanwhile, and a
+  // multiprocessor has registers for two of them. A loss of [8192, 50304] in bf16 took 297 µs so on an H100, and 516 µs in
+  // the registers of blocks of which a multiprocessor holds one. On an H200 it took 276 µs in clusters, and 237 µs so.
+  bool finds_rows_again() const {
+    return fills_gpu() && has_full_vectors() && !stores_rows() && !has_moments() &&
+           ceil_div(sizes_.row, access_.vector) < kManyAccesses;
   }
   // Whether a multiprocessor holds but one block of those that keep rows, after `in_registers`.
   bool is_held_once() const { return is_held_once_; }
@@ -290,6 +296,8 @@ class Chooser {
 
   // Whether rows are so many that several blocks of each multiprocessor are busy.
   bool fills_gpu() const { return sizes_.rows >= 2 * view_.device.multiprocessors; }
+
+  bool has_full_vectors() const { return access_.vector * access_.bytes >= kVectorBytes; }
 
   // Whether a thread loses little if it computes again, in every pass, what it makes of the inputs.
   bool makes_again_cheaply() const {
@@ -524,6 +532,7 @@ std::optional<Heuristics> choose_passes(const ScheduleView& view, const Reductio
     const auto h = chooser.in_registers();
     if (!h || chooser.is_held_once())
       if (auto many = clusters.in_many_clusters()) return many;
+    if (h && chooser.is_held_once() && clusters.finds_rows_again()) return clusters.in_strips(false);
     if (h) return h;
   }
   if (chooser.is_inner() && chooser.has_rows_to_share()) return chooser.in_shared_strips();

@@ -206,6 +206,24 @@ TEST(PersistentScheduler, KeepsManyLongRowsAsTheyWereLoaded) {
   EXPECT_NE(ask("persistent", kSoftmax, {{4096, 131072}}).find("form passes"), std::string::npos);
 }
 
+// The loss of a row is no row, so nothing but its inputs is in the L2 cache when they are read again.
+TEST(PersistentScheduler, FindsRowsAgainThatAreNotStored) {
+  std::string loss = program_text("loss_of_input");
+  loss.replace(loss.find("exp %d"), 6, "exp %d fast");
+  EXPECT_EQ(ask("persistent", loss, {{8192, 50304}, {8192}}),
+            "persistent axes inner form passes vector 8 in_vectors x merge last lanes 512 warps 1 unroll 8 rows 1 "
+            "slices 1 threads 512 blocks 2");
+  EXPECT_NE(steps_of("persistent", loss, {{8192, 50304}, {8192}}).find("bound_launch of [] threads 512 blocks 2"),
+            std::string::npos);
+  // Rows that a multiprocessor holds twice stay in registers, and so do rows that are read in narrow accesses.
+  EXPECT_NE(ask("persistent", loss, {{8192, 32768}, {8192}}).find("form registers"), std::string::npos);
+  EXPECT_NE(ask("persistent", loss, {{8192, 50257}, {8192}}).find("form registers"), std::string::npos);
+  // Few rows leave multiprocessors with one block in any case.
+  EXPECT_NE(ask("persistent", loss, {{132, 50304}, {132}}).find("blocks 1"), std::string::npos);
+  // Blocks of which two read more than the cache holds keep more threads.
+  EXPECT_NE(ask("persistent", loss, {{8192, 131072}, {8192}}).find("threads 1024 blocks 1"), std::string::npos);
+}
+
 // No cluster where a GPU has none, and where one block stores what others of its cluster read.
 TEST(PersistentScheduler, KnowsWhereClustersDoNotServe) {
   View v = view_of(kSoftmax, {{8, 131072}});
