@@ -4,10 +4,10 @@
 //   // %avg, %squares, %n = welford %x over [1]   becomes
 //   // %s = sum %x over [1]; %avg = %s / max(size, 1); %d = sub %x, %avg; %squares = sum (%d · %d) over [1]
 //
-// Without elements both results are 0, as a welford's are. The results are within the bounds of a welford's, whose squares
-// are off by n times the square of the mean's own error at most (T. F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for
-// Computing the Sample Variance", 1983). A welford whose count is read stays, and so does one of narrow floats, whose mean
-// would be rounded before the distances are taken.
+// A count that is read becomes a `full` of the number of elements. Without elements all results are 0, as a welford's are.
+// The results are within the bounds of a welford's, whose squares are off by n times the square of the mean's own error at
+// most (T. F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for Computing the Sample Variance", 1983). A welford of
+// narrow floats stays, because its mean would be rounded before the distances are taken.
 #include <algorithm>
 #include <utility>
 
@@ -24,15 +24,27 @@ struct Moments {
   ValueId mean, squares;
 };
 
-// The number of elements that the op reduces, at least 1: made before the op, where no later op that computes the same is
-// found.
-ValueId count_before(Graph& g, OpId op, ValueId x, const Axes& axes) {
+// The number of elements that the op reduces, and the same but at least 1.
+struct Count {
+  ValueId elements, divisor;
+};
+
+// Makes them before the op, where no later op that computes the same is found.
+Count count_before(Graph& g, OpId op, ValueId x, const Axes& axes) {
   const auto here = [&] { return scalar::Place::before_op(g, op); };
   const auto domains = logical_without_reductions(g, g.tensor_of(x));
   ValueId count = constant_index(g, 1);
   for (int64_t axis : axes)
     count = scalar::mul(g, here(), count, emit_size(g, here(), domains[named_axis(axis, domains.size())]));
-  return scalar::maximum(g, here(), count, constant_index(g, 1));
+  return {count, scalar::maximum(g, here(), count, constant_index(g, 1))};
+}
+
+// The shape of the tensor as its readers see it. What it takes is made before the op.
+Shape shape_before(Graph& g, OpId op, ValueId v) {
+  Shape shape;
+  for (DomainId d : logical_without_reductions(g, g.tensor_of(v)))
+    shape.emplace_back(emit_size(g, scalar::Place::before_op(g, op), d));
+  return shape;
 }
 
 // Appends the ops to the body.
@@ -61,19 +73,22 @@ void split_welfords(Graph& g, Rewriter& r, const RewriteOptions&) {
   const auto readers = uses(g);
   for (OpId id : ops) {
     const Op op = g[id];
-    if (!is_simple(g, op) || !readers[op.results[2].index].empty()) continue;
-    const bool reads_mean = !readers[op.results[0].index].empty(),
-               reads_squares = !readers[op.results[1].index].empty();
-    if ((reads_mean && !r.may_replace(op.results[0])) || (reads_squares && !r.may_replace(op.results[1]))) continue;
+    if (!is_simple(g, op)) continue;
+    const auto is_read = [&](ValueId v) { return !readers[v.index].empty(); };
+    if (std::ranges::any_of(op.results, [&](ValueId v) { return is_read(v) && !r.may_replace(v); })) continue;
     const std::vector<OpId> before = g[Graph::body()].ops;
     const auto given = op.attrs.ints(AttrKey::kAxes);
     const Axes axes(given.begin(), given.end());
-    const ValueId x = r.operand(id, 0), count = count_before(g, id, x, axes);
+    const ValueId x = r.operand(id, 0);
+    const Count count = count_before(g, id, x, axes);
+    const bool reads_count = is_read(op.results[2]);
+    const Shape shape = reads_count ? shape_before(g, id, op.results[2]) : Shape();
     const size_t size = g[Graph::body()].ops.size();
-    const Moments made = two_passes(g, x, axes, count);
+    const Moments made = two_passes(g, x, axes, count.divisor);
     std::vector<std::pair<ValueId, ValueId>> pairs;
-    if (reads_mean) pairs.emplace_back(op.results[0], made.mean);
-    if (reads_squares) pairs.emplace_back(op.results[1], made.squares);
+    if (is_read(op.results[0])) pairs.emplace_back(op.results[0], made.mean);
+    if (is_read(op.results[1])) pairs.emplace_back(op.results[1], made.squares);
+    if (reads_count) pairs.emplace_back(op.results[2], full(g, shape, count.elements, g[op.results[2]].dtype));
     auto& body = g[Graph::body()].ops;
     const bool fit = std::ranges::all_of(pairs, [&](const auto& p) { return r.fits(p.first, p.second); });
     if (!fit || pairs.empty()) {

@@ -81,6 +81,7 @@ class Chooser {
     const int64_t accesses = std::max<int64_t>(ceil_div(sizes_.row, access_.vector), 1);
     const int64_t warp = view_.device.warp;
     const bool is_longest = accesses >= kManyAccesses && !has_moments();
+    const bool is_found_again = !may_slice && finds_rows_again();
     const int64_t most = may_slice ? kSlicedStripThreads : is_longest ? kLongestStripThreads : kStripThreads;
     const int64_t wanted = may_slice || loads_of_pass() > 1 ? kUnroll : kLongUnroll;
     int64_t lanes = std::clamp(power_of_two_from(ceil_div(accesses, wanted)), warp, most);
@@ -97,15 +98,13 @@ class Chooser {
             std::clamp<int64_t>(ceil_div(accesses, lanes * kUnroll), 1, 4 * view_.device.multiprocessors / sizes_.rows);
     }
     int64_t unroll = std::min(wanted, power_of_two_from(ceil_div(accesses, lanes)));
-    // A walk of one round and a part of another leaves most threads idle in that part.
-    while (unroll > kUnroll && 2 * lanes * unroll > accesses) unroll /= 2;
+    // A walk of one round and a part of another leaves most threads idle in that part. Where two blocks share a
+    // multiprocessor, the other one is busy meanwhile.
+    while (!is_found_again && unroll > kUnroll && 2 * lanes * unroll > accesses) unroll /= 2;
     const int64_t rows = rows_of_block(lanes, may_slice ? kThreadsOfSums : kThreadsOfShortRows);
     // Rows that are walked again need registers for what they keep from pass to pass.
-    return plan("passes", {.lanes = lanes,
-                           .unroll = unroll,
-                           .rows = rows,
-                           .slices = slices,
-                           .blocks = may_slice ? blocks_of_multiprocessor(lanes * rows) : 1});
+    const int64_t blocks = may_slice ? blocks_of_multiprocessor(lanes * rows) : is_found_again ? kLeastHeld : 1;
+    return plan("passes", {.lanes = lanes, .unroll = unroll, .rows = rows, .slices = slices, .blocks = blocks});
   }
 
   // Short rows that are read once: several in each warp, and a thread reads its row at once.
@@ -126,7 +125,7 @@ class Chooser {
 
   // Rows each in the registers of so many blocks, which are a cluster. Nothing if it does not hold one.
   std::optional<Heuristics> in_cluster_of(int64_t blocks) {
-    if (!has_clusters(view_.device.architecture) || overwrites_small()) return std::nullopt;
+    if (!has_clusters(view_.device.architecture)) return std::nullopt;
     Chooser part = *this;
     part.sizes_.row = ceil_div(ceil_div(sizes_.row, access_.vector), blocks) * access_.vector;
     return part.in_block(blocks);
@@ -136,11 +135,19 @@ class Chooser {
   std::optional<Heuristics> in_cluster() { return leaves_most_idle() ? in_cluster_of(kBlocksOfCluster) : std::nullopt; }
 
   // Many long rows, each in a cluster, if a multiprocessor holds several of its blocks, so that some load while others
-  // exchange. On an H200, rms norm of [1216, 56448] in bf16 took 157 µs so, and 182 µs in blocks that read rows again. Where
-  // no row is stored, these find it in the L2 cache: a loss of [8192, 50304] took 276 µs in clusters, and 237 µs without.
+  // exchange. On an H200, rms norm of [1216, 56448] in bf16 took 157 µs so, and 182 µs in blocks that read rows again. On an
+  // H100, batch norm of [32, 256, 3136] in f32 took 79 µs so, and 109 µs in blocks that read channels again.
   std::optional<Heuristics> in_many_clusters() {
-    if (!fills_gpu() || access_.vector * access_.bytes < kVectorBytes || !stores_rows()) return std::nullopt;
+    if (!fills_gpu(kBlocksOfCluster) || !has_full_vectors() || !stores_rows()) return std::nullopt;
     return in_cluster_of(kBlocksOfCluster);
+  }
+
+  // Whether blocks that read rows again find them in the L2 cache, because nothing is stored meanwhile, and a
+  // multiprocessor has registers for two of them. A loss of [8192, 50304] in bf16 took 297 µs so on an H100, and 516 µs in
+  // the registers of blocks of which a multiprocessor holds one. On an H200 it took 276 µs in clusters, and 237 µs otherwise.
+  bool finds_rows_again() const {
+    return fills_gpu() && has_full_vectors() && !stores_rows() && !has_moments() &&
+           ceil_div(sizes_.row, access_.vector) < kManyAccesses;
   }
   // Whether a multiprocessor holds but one block of those that keep rows, after `in_registers`.
   bool is_held_once() const { return is_held_once_; }
@@ -258,7 +265,7 @@ class Chooser {
   std::optional<Heuristics> in_block(int64_t cluster) {
     Kept kept{kept_bytes()};
     std::optional<Block> block = block_of(cluster, kept);
-    if (fills_gpu() && (!block || cluster > 0 || held(*block, kept) < kLeastHeld) && makes_again_cheaply())
+    if (fills_gpu(cluster) && (!block || cluster > 0 || held(*block, kept) < kLeastHeld) && makes_again_cheaply())
       if (const Kept of_inputs{repeated_bytes(), true}; of_inputs.bytes < most_kept_bytes())
         if (const auto other = block_of(cluster, of_inputs)) {
           block = other;
@@ -266,15 +273,17 @@ class Chooser {
         }
     if (!block) return std::nullopt;
     is_held_once_ = held(*block, kept) < kLeastHeld;
-    if (cluster > 0 && fills_gpu() && is_held_once_) return std::nullopt;
-    if (kept.is_of_inputs) block->blocks = std::max<int64_t>(held(*block, kept), 1);
+    if (kept.is_of_inputs)
+      block->blocks = std::max<int64_t>(held(*block, kept), 1);
+    else if (are_many_clusters(cluster))
+      block->blocks = kLeastHeld;
     Heuristics h = kept_row(*block, view_.defects.has(Defect::kLongestShort) ? 1 : 0);
     if (kept.is_of_inputs) h.set("keep", "inputs");
     return h;
   }
 
   std::optional<Block> block_of(int64_t cluster, Kept kept) const {
-    for (int64_t elements : elements_of_thread(kept)) {
+    for (int64_t elements : elements_of_thread(cluster, kept)) {
       const int64_t most = std::max<int64_t>(elements / access_.vector, 1);
       int64_t chunks = std::min(most, power_of_two_from(accesses_of_warp()));
       const auto warps = warps_of_row(chunks, kept.bytes);
@@ -283,7 +292,8 @@ class Chooser {
       const bool is_alone = *warps > 1 || cluster > 0;
       const int64_t rows = is_alone ? 1 : rows_of_block(view_.device.warp, kThreadsOfShortRows, kBlocksOfShortRows);
       if (view_.defects.has(Defect::kChunksFew)) chunks = std::max<int64_t>(chunks / 2, 1);
-      return Block{.warps = *warps, .chunks = chunks, .rows = rows, .cluster = cluster};
+      const Block block{.warps = *warps, .chunks = chunks, .rows = rows, .cluster = cluster};
+      if (!are_many_clusters(cluster) || held(block, kept) >= kLeastHeld) return block;
     }
     return std::nullopt;
   }
@@ -299,8 +309,12 @@ class Chooser {
                     view_.device.threads / threads);
   }
 
-  // Whether rows are so many that several blocks of each multiprocessor are busy.
-  bool fills_gpu() const { return sizes_.rows >= 2 * view_.device.multiprocessors; }
+  // Whether rows are so many that several blocks of each multiprocessor are busy. Clusters of blocks do that with fewer.
+  bool fills_gpu(int64_t cluster = 0) const {
+    return sizes_.rows >= (cluster > 0 ? 1 : 2) * view_.device.multiprocessors;
+  }
+  bool are_many_clusters(int64_t cluster) const { return cluster > 0 && fills_gpu(cluster); }
+  bool has_full_vectors() const { return access_.vector * access_.bytes >= kVectorBytes; }
 
   // Whether a thread loses little if it computes again, in every pass, what it makes of the inputs.
   bool makes_again_cheaply() const {
@@ -325,13 +339,6 @@ class Chooser {
   bool stores_rows() const {
     return std::ranges::any_of(outputs(view_.fusion), [&](const OutputRef& out) {
       return view_.fusion.is_tensor(out.value) && space_.is_full(out.value);
-    });
-  }
-
-  // Whether a small output overwrites an input. All blocks of a cluster read such an input, and one of them stores.
-  bool overwrites_small() const {
-    return std::ranges::any_of(outputs(view_.fusion), [&](const OutputRef& out) {
-      return out.alias && view_.fusion.is_tensor(out.value) && !space_.is_full(out.value);
     });
   }
 
@@ -435,8 +442,8 @@ class Chooser {
   // The elements of a kept row for each thread, the best number first. Where rows fill the GPU, fewer threads with more
   // elements exchange less; otherwise more threads end sooner. Running moments are combined most cheaply in one thread.
   // Rows that are kept as they were loaded leave registers for more loads.
-  std::vector<int64_t> elements_of_thread(Kept kept) const {
-    if (!fills_gpu()) return {access_.vector, kLeastElements, 16, kManyElements};
+  std::vector<int64_t> elements_of_thread(int64_t cluster, Kept kept) const {
+    if (!fills_gpu(cluster)) return {access_.vector, kLeastElements, 16, kManyElements};
     const int64_t most = has_moments() ? 2 * kManyElements : kManyElements;
     const int64_t wanted = (has_moments() ? 2 : 1) * kBytesOfThread / bytes_of_loads();
     if (kept.is_of_inputs)
@@ -535,6 +542,7 @@ std::optional<Heuristics> choose_passes(const ScheduleView& view, const Reductio
     const auto h = chooser.in_registers();
     if (!h || chooser.is_held_once())
       if (auto many = clusters.in_many_clusters()) return many;
+    if (h && chooser.is_held_once() && clusters.finds_rows_again()) return clusters.in_strips(false);
     if (h) return h;
   }
   if (chooser.is_inner() && chooser.has_rows_to_share()) return chooser.in_shared_strips();

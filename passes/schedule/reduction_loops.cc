@@ -129,7 +129,7 @@ class LoopPlanner {
   std::string domain(const std::string& wanted) { return names_.domain(wanted); }
 
   // Small outputs that overwrite inputs, each with the small tensors that are made on the way. Only one thread may read
-  // what it overwrites, so each of them gets a loop of one iteration in place of the block's others.
+  // what it overwrites, so each of them gets loops of one iteration in place of the block's others, and of the cluster's.
   std::map<std::string, Names> give_one_thread() {
     std::map<std::string, Names> result;
     if (!is_inner_ || walks_ || access_.kept.empty()) return result;
@@ -148,12 +148,15 @@ class LoopPlanner {
       const bool has_rows = h_.number("rows") > 1;
       const std::string row = domain("n"), x = domain("x");
       steps_.split(output, row_of(out.value, has_rows), 1, row, x);
-      one_[output] = {{row, split_.loops[has_rows ? 1 : 0].type}, {x, ParallelType::kBlockX}};
-      if (keeps_row_) {
-        const std::string y = domain("y"), rest = domain("e");
-        steps_.split(output, x, 1, rest, y);
-        one_[output] = {{row, one_[output][0].type}, {rest, ParallelType::kBlockX}, {y, ParallelType::kBlockY}};
-      }
+      auto& one = one_[output] = {{row, split_.loops[has_rows ? 1 : 0].type}, {x, ParallelType::kBlockX}};
+      const auto add = [&](const char* name, ParallelType type) {
+        const std::string loop = domain(name), rest = domain("e");
+        steps_.split(output, one[1].name, 1, rest, loop);
+        one[1].name = rest;
+        one.push_back({loop, type});
+      };
+      if (keeps_row_) add("y", ParallelType::kBlockY);
+      if (h_.number_or("cluster", 1) > 1) add("g", ParallelType::kGridY);
       if (!chain.empty()) steps_.transform_like(output, chain);
       result[output] = std::move(chain);
     }

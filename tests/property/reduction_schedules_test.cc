@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 #include <map>
 
+#include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "replay/data/file.h"
 #include "replay/data/input.h"
 #include "replay/device/module_loader.h"
 #include "replay/run/run.h"
+#include "tests/support/program_text.h"
 #include "tests/support/reduction_fusions.h"
 #include "tests/support/setting.h"
 
@@ -100,6 +102,39 @@ TEST(ReductionSchedules, GiveWhatTheReferenceGivesForManyLongRows) {
   if (setting("FUSEBOX_SCHEDULES", 2000) < 2000) return;
   EXPECT_GE(in_clusters, 30);
   EXPECT_GE(kept, 15);
+}
+
+// Batch norm in clusters, where channels are few and where they fill the GPU: one thread of each cluster reads and stores
+// the running statistics. Extents that are no multiple of a vector, of a strip or of the parts of a cluster.
+TEST(ReductionSchedules, BatchNormInClusters) {
+  if (!find_aten()) GTEST_SKIP() << "the reference is not built";
+  Module m = parse_module(testing::file_text("corpus/programs/welford_batch_norm.fir"));
+  m.step_lists.clear();
+  int in_clusters = 0, in_two_passes = 0;
+  for (const int multiprocessors : {4096, 1})
+    for (const auto& shape : std::vector<std::vector<int64_t>>{
+             {3, 5, 212}, {1, 1, 512}, {2, 3, 501}, {5, 2, 130}, {7, 9, 92}, {301, 2, 4}, {1, 5, 1023}, {3, 1, 340}}) {
+      RunOptions options = automatic();
+      options.device->block_threads = 32;
+      options.device->registers = 32 * 84;
+      options.device->multiprocessors = multiprocessors;
+      std::vector<Argument> inputs;
+      for (InputSpec s : find_input_specs(m, "welford_batch_norm", "host")->specs) {
+        if (s.shape.size() == 3) s.shape = shape;
+        if (s.shape.size() == 1) s.shape = {shape[1]};
+        inputs.push_back(make_argument(s));
+      }
+      const fusebox::Run run = run_program(m, inputs, options);
+      SCOPED_TRACE(print_steps(run.steps) + reasons(run.compiled));
+      ASSERT_FALSE(run.failure) << run.failure->message << " " << run.failure->place;
+      const bool is_whole = scheduler_of(run.compiled) == "persistent";
+      if (is_whole && reasons(run.compiled).find(" cluster 8") != std::string::npos) ++in_clusters;
+      if (is_in_two_passes(run)) ++in_two_passes;
+      for (const CheckedOutput& out : check_outputs(run, inputs))
+        EXPECT_TRUE(out.comparison.ok) << out.comparison.message(out.name);
+    }
+  EXPECT_GE(in_clusters, 10);
+  EXPECT_GE(in_two_passes, 10);
 }
 
 TEST(ReductionSchedules, GiveWhatTheUnfusedPlanGives) {

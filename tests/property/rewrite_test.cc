@@ -237,6 +237,53 @@ TEST(Rewrites, TwoPassMomentsAreWithinBounds) {
   }
 }
 
+// A count that is read is the number of elements, also where there is none.
+TEST(Rewrites, TwoPassMomentsCountElements) {
+  const Graph g = parse_module(R"(fusion @f {
+  %n, %c, %l = size
+  %x = input f32[%n, %c, %l] contiguous
+  %avg, %squares, %count = welford %x over [0, 2]
+  %a, %s, %k = welford %x over [0, 1, 2]
+  %cf = cast %count as f32
+  %var = truediv %squares, %cf
+  %more = add %k, 1
+  %less = neg %a
+  output %cf
+  output %var
+  output %more
+  output %less
+}
+)")
+                      .graphs[0];
+  Counts counts;
+  const Graph after = rewritten(g, rewrite_step("two_pass_moments"), counts);
+  EXPECT_EQ(counts["two_pass_moments"].changes, 1);
+  EXPECT_EQ(std::ranges::count(after.ops, OpKind::kFull, &Op::kind), 2);
+  for (const auto& shape : std::vector<std::vector<int64_t>>{
+           {3, 2, 5}, {0, 2, 5}, {3, 2, 0}, {0, 2, 0}, {3, 0, 5}, {1, 1, 1}, {1, 3, 7}, {5, 1, 1}}) {
+    TensorData x = allocate_tensor(Dtype::kFloat, shape);
+    Random random(7);
+    // Small integers, whose sums are exact.
+    for (int64_t i = 0; i < shape[0] * shape[1] * shape[2]; ++i)
+      store_element(x, i, constant_bits(Dtype::kFloat, static_cast<double>(random.below(9)) - 4));
+    const Argument arguments[] = {Argument::of(x)};
+    const auto before = run(g, arguments), made = run(after, arguments);
+    const auto at = [](const auto& results, size_t output, int64_t i) {
+      const TensorData t = contiguous_copy(results[output].value.tensor);
+      return to_double(t.dtype, load_element(t, i));
+    };
+    for (int64_t c = 0; c < shape[1]; ++c) {
+      EXPECT_EQ(at(made, 0, c), static_cast<double>(shape[0] * shape[2]));
+      const double want = at(before, 1, c), is = at(made, 1, c);
+      EXPECT_TRUE(std::isnan(want) ? std::isnan(is) : std::abs(is - want) <= 1e-5 * std::abs(want) + 1e-5)
+          << is << " for " << want;
+    }
+    EXPECT_EQ(at(made, 2, 0), at(before, 2, 0));
+    EXPECT_EQ(at(made, 2, 0), static_cast<double>(shape[0] * shape[1] * shape[2] + 1));
+    EXPECT_NEAR(at(made, 3, 0), at(before, 3, 0), 1e-5);
+  }
+}
+
 TEST(Rewrites, TwoPassMomentsLeaveOtherWelfords) {
   const auto changes = [](const std::string& body) {
     Graph g = parse_module("fusion @f {\n  %m, %n = size\n" + body + "}\n").graphs[0];
@@ -244,9 +291,12 @@ TEST(Rewrites, TwoPassMomentsLeaveOtherWelfords) {
   };
   const std::string x = "  %x = input f32[%m, %n]\n", w = "  %a, %s, %c = welford %x over [1]\n";
   EXPECT_TRUE(changes(x + w + "  %y = neg %a\n  output %y\n"));
-  // An output keeps its op, a count has no other op, and the mean of narrow floats would be rounded.
+  // A count is a number of elements.
+  EXPECT_TRUE(changes(x + w + "  %z = neg %c\n  output %z\n"));
+  EXPECT_TRUE(changes(x + w + "  %y = neg %a\n  %z = neg %c\n  output %y\n  output %z\n"));
+  // An output keeps its op, and the mean of narrow floats would be rounded.
   EXPECT_FALSE(changes(x + w + "  output %a\n"));
-  EXPECT_FALSE(changes(x + w + "  %y = neg %a\n  %z = neg %c\n  output %y\n  output %z\n"));
+  EXPECT_FALSE(changes(x + w + "  %y = neg %a\n  output %y\n  output %c\n"));
   EXPECT_FALSE(changes("  %x = input bf16[%m, %n]\n" + w + "  %y = neg %a\n  output %y\n"));
   // Merged sets.
   EXPECT_FALSE(changes(x + "  %q = input f32[%m, %n]\n  %k = input i64[%m, %n]\n  %a, %s, %c = welford %x, %q, %k over "

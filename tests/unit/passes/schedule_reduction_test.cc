@@ -177,7 +177,7 @@ TEST(PersistentScheduler, SharesALongRowInACluster) {
       "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 32 chunks 2 unroll 1 "
       "rows 1 slices 1 threads 1024 blocks 1 longest 131072 cluster 8");
   // Blocks read rows again that do not fill the GPU in clusters.
-  EXPECT_EQ(ask("persistent", kSoftmax, {{192, 131072}}).find("cluster"), std::string::npos);
+  EXPECT_EQ(ask("persistent", kSoftmax, {{96, 131072}}).find("cluster"), std::string::npos);
   // Though one block holds a row.
   EXPECT_EQ(
       ask("persistent", kSoftmax, {{1, 29350}}),
@@ -206,25 +206,83 @@ TEST(PersistentScheduler, KeepsManyLongRowsAsTheyWereLoaded) {
   EXPECT_NE(ask("persistent", kSoftmax, {{4096, 131072}}).find("form passes"), std::string::npos);
 }
 
-// No cluster where a GPU has none, and where one block stores what others of its cluster read.
+// The loss of a row is no row, so nothing but its inputs is in the L2 cache when they are read again.
+TEST(PersistentScheduler, FindsRowsAgainThatAreNotStored) {
+  std::string loss = program_text("loss_of_input");
+  loss.replace(loss.find("exp %d"), 6, "exp %d fast");
+  EXPECT_EQ(ask("persistent", loss, {{8192, 50304}, {8192}}),
+            "persistent axes inner form passes vector 8 in_vectors x merge last lanes 512 warps 1 unroll 8 rows 1 "
+            "slices 1 threads 512 blocks 2");
+  EXPECT_NE(steps_of("persistent", loss, {{8192, 50304}, {8192}}).find("bound_launch of [] threads 512 blocks 2"),
+            std::string::npos);
+  // Rows that a multiprocessor holds twice stay in registers, and so do rows that are read in narrow accesses.
+  EXPECT_NE(ask("persistent", loss, {{8192, 32768}, {8192}}).find("form registers"), std::string::npos);
+  EXPECT_NE(ask("persistent", loss, {{8192, 50257}, {8192}}).find("form registers"), std::string::npos);
+  // Few rows leave multiprocessors with one block in any case.
+  EXPECT_NE(ask("persistent", loss, {{132, 50304}, {132}}).find("blocks 1"), std::string::npos);
+  // Blocks of which two read more than the cache holds keep more threads.
+  EXPECT_NE(ask("persistent", loss, {{8192, 131072}, {8192}}).find("threads 1024 blocks 1"), std::string::npos);
+}
+
+// Long rows of f32, of which a thread keeps the input alone. A few more rows than multiprocessors fill the GPU in clusters,
+// and a thread keeps as much of a row as lets a multiprocessor hold two blocks.
+TEST(PersistentScheduler, SharesRowsThatAClusterHoldsTwice) {
+  const std::string program = R"(fusion @f {
+  %n, %c, %l = size
+  %x = input f32[%n, %c, %l] contiguous
+  %s = sum %x over [0, 2]
+  %b = broadcast %s mask [1, 0, 1]
+  %y = sub %x, %b
+  output %y
+}
+)";
+  EXPECT_EQ(ask("persistent", program, {{32, 256, 3136}}),
+            "persistent axes inner form registers vector 4 in_vectors x,y merge last lanes 32 warps 14 chunks 8 unroll "
+            "1 rows 1 slices 1 threads 448 blocks 2 longest 114688 cluster 8");
+  EXPECT_EQ(ask("persistent", program, {{32, 256, 1568}}),
+            "persistent axes inner form registers vector 4 in_vectors x,y merge last lanes 32 warps 14 chunks 4 unroll "
+            "1 rows 1 slices 1 threads 448 blocks 2 longest 57344 cluster 8");
+  const std::string steps = steps_of("persistent", program, {{32, 140, 3136}});
+  for (const char* step : {"split %s.i2 by 4 -> c, v", "merge %s.i0 with %s.c -> i", "split %s.i by 8 outer -> g, p",
+                           "assume [%n, %l] at_most 114688", "bound_launch of [] threads 448 blocks 2"})
+    EXPECT_NE(steps.find(step), std::string::npos) << step << "\n" << steps;
+  // Fewer rows, rows that fill the registers of eight blocks, and narrow accesses.
+  for (const std::vector<int64_t>& shape :
+       std::vector<std::vector<int64_t>>{{32, 100, 3136}, {32, 256, 6272}, {32, 256, 3137}, {32, 256, 3138}})
+    EXPECT_NE(ask("persistent", program, {shape}).find("form passes"), std::string::npos)
+        << shape[1] << " " << shape[2];
+}
+
+// No cluster where a GPU has none.
 TEST(PersistentScheduler, KnowsWhereClustersDoNotServe) {
   View v = view_of(kSoftmax, {{8, 131072}});
   DeviceProperties old = *find_device("a100");
   const ScheduleView on_old{v.fusion, v.sizes, v.memory, old};
   EXPECT_NE(text(find_scheduler("persistent")->choose(on_old)).find("form passes"), std::string::npos);
-  const std::string program = R"(fusion @f {
+}
+
+// One thread of a cluster reads and stores what a small output overwrites.
+TEST(PersistentScheduler, OneThreadOfAClusterOverwrites) {
+  std::string program = R"(fusion @f {
   %m, %n = size
   %x = input f32[%m, %n] contiguous
   %t = input f32[%m] contiguous
   %s = sum %x over [1]
   %u = add %s, %t
-  %b = broadcast %u mask [0, 1]
+  %b = broadcast %s mask [0, 1]
   %y = sub %x, %b
   output %y
   output %u alias %t
 }
 )";
-  EXPECT_EQ(ask("persistent", program, {{8, 65536}, {8}}).find("cluster"), std::string::npos);
+  EXPECT_NE(ask("persistent", program, {{8, 65536}, {8}}).find("cluster 8"), std::string::npos);
+  const std::string steps = steps_of("persistent", program, {{8, 65536}, {8}});
+  for (const char* step : {"parallelize %u.n on grid.x", "parallelize %u.gx on grid.y", "parallelize %u.y on block.y"})
+    EXPECT_NE(steps.find(step), std::string::npos) << step << "\n" << steps;
+  EXPECT_EQ(testing::plan_of(program, testing::contiguous({{8, 65536}, {8}})).scheduler(), "persistent");
+  // All threads need what is made of the input, so no kernel overwrites it.
+  program.replace(program.find("broadcast %s"), 12, "broadcast %u");
+  EXPECT_EQ(testing::plan_of(program, testing::contiguous({{8, 65536}, {8}})).scheduler(), "unfused");
 }
 
 TEST(PersistentScheduler, StatesTheLongestRowThatFits) {

@@ -60,6 +60,22 @@ TEST(TwoPassMoments, WhereRowsStayInRegisters) {
     }
 }
 
+// The count of elements of a channel is read. Many long channels lie in the registers of clusters.
+TEST(TwoPassMoments, WhereTheCountIsRead) {
+  const Graph g = main_graph(testing::read_program("corpus/programs/welford_batch_norm.fir"));
+  for (const int64_t channels : {3, 8, 64, 256}) {
+    const std::vector<int64_t> small = {channels};
+    std::vector<BoundInput> inputs =
+        testing::contiguous({{32, channels, channels == 64 ? 784 : 3136}, small, small, small, small});
+    for (int i = 0; i < 2; ++i) inputs.push_back({.is_scalar = true});
+    const Planned p = plan_of(g, inputs);
+    EXPECT_TRUE(is_in_two_passes(p)) << channels;
+    ASSERT_EQ(p.compiled.automatic->decisions.size(), 1u);
+    EXPECT_EQ(p.compiled.automatic->decisions[0].heuristics.word("form"), "registers");
+    EXPECT_EQ(p.choice("cluster"), channels == 64 ? 0 : 8) << channels;
+  }
+}
+
 // A single row, whose axis is a broadcast.
 TEST(TwoPassMoments, OneRow) {
   std::string one(kLayerNorm);
