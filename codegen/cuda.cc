@@ -15,14 +15,26 @@ namespace fusebox {
 
 void CudaEmitter::look_ahead() {
   written_ = stored_buffers(g_);
+  std::set<ValueId> by_element;
   for (const OpId id : ops_in_order(g_)) {
     const Op& op = g_[id];
+    if (op.kind == OpKind::kAllocate && is_in_pairs(op)) in_pairs_.insert(op.results[0]);
+    if (op.kind == OpKind::kStore || (op.kind == OpKind::kCopy && op.attrs.integer(AttrKey::kWidth, 1) == 1))
+      by_element.insert(op.operands[0]);
     if (op.kind != OpKind::kCopy) continue;
     for (const ValueId v : {op.operands[0], Operands(op).one("from")}) {
       int64_t& bytes = vector_bytes_[v];
       bytes = std::max(bytes, op.attrs.integer(AttrKey::kWidth, 1) * size_bytes(g_[v].dtype));
     }
   }
+  std::erase_if(in_pairs_, [&](ValueId v) { return by_element.contains(v) || !vector_bytes_.contains(v); });
+}
+
+bool CudaEmitter::is_in_pairs(const Op& allocation) const {
+  const Dtype dtype = g_[allocation.results[0]].dtype;
+  return allocation.attrs.enumerator<MemoryType>(AttrKey::kMemory) == MemoryType::kLocal &&
+         (dtype == Dtype::kBfloat16 || dtype == Dtype::kHalf) &&
+         constant_integer(g_, allocation.operands[0]).value_or(1) % 2 == 0;
 }
 
 void CudaEmitter::prepare_divisor(ValueId v) {

@@ -49,6 +49,8 @@ class CudaEmitter {
   void copy(const Op& op);
   // The cache operator of an access to global memory, as a template argument; empty: the default.
   std::string cache(const Op& op, ValueId tensor) const;
+  // Whether it allocates an even number of 16-bit floats for a thread.
+  bool is_in_pairs(const Op& allocation) const;
   // -- cuda_collectives.cc
   void collective(const Op& op);
   // The first op, and those behind it with which it can exchange values at once: reductions of one value in a block, by
@@ -114,6 +116,7 @@ class CudaEmitter {
   int depth_ = 1, loops_ = 0;                // of the line that comes next, and the loops around it
   std::set<ValueId> written_;                // buffers that the kernel stores to
   std::map<ValueId, int64_t> vector_bytes_;  // the widest vector access of a buffer
+  std::set<ValueId> in_pairs_;               // buffers of a thread whose 16-bit floats are written in vectors only
   bool uses_shared_ = false;
   Divisors wanted_;
   std::map<ValueId, std::string> divisors_, reciprocals_;  // the prepared ones, by name

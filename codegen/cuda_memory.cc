@@ -51,6 +51,10 @@ void CudaEmitter::load(const Op& op) {
   const ValueId predicate = operands.one("if"), otherwise = operands.one("else");
   const Dtype dtype = g_[from].dtype;
   std::string text = place(from, operands.one("at"));
+  if (in_pairs_.contains(from)) {
+    headers_.need(CudaHeader::kMemory);
+    text = "element(" + buffer(from) + ", " + index(operands.one("at")) + ")";
+  }
   if (const std::string c = cache(op, from); !c.empty()) {
     headers_.need(CudaHeader::kMemory);
     text = "load<" + c + ">(&" + text + ")";

@@ -85,6 +85,14 @@ __device__ void copy_vector(T* to, const T* from) {
   store_word<writing>(reinterpret_cast<W*>(to), load_word<reading>(reinterpret_cast<const W*>(from)));
 }
 
+// An element of an array of 16-bit floats that a thread fills by `copy_vector` alone. It is read from the word that holds
+// it: a conversion to float is then one shift or mask, where the compiler would first take the half out of the word.
+template <class T>
+__device__ T element(const T* array, int64_t index) {
+  const uint32_t word = reinterpret_cast<const unsigned int*>(array)[index / 2];
+  return T::from_bits(uint16_t(index % 2 == 0 ? word : word >> 16));
+}
+
 // Keeps the loads before it in front of what follows. The assembler saves registers by moving a load down to its use,
 // behind a long computation, and the warp then waits twice. It does not move a load out of an `if`, and the compiler
 // joins no two of them over this.

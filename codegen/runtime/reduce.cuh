@@ -136,15 +136,18 @@ __device__ inline uint32_t first_step(uint32_t size) { return size <= 1 ? 0 : 1u
 
 template <class Op, class T>
 __device__ T combine_warp(T value) {
+#pragma unroll
   for (uint32_t distance = 16; distance > 0; distance /= 2) value = Op::combine(value, shuffle_down(value, distance));
   return value;
 }
-// Combines the values of the first `warps` lanes; lane 0 gets the result.
+// Combines the values of the first `warps` lanes; lane 0 gets the result. In a round of `step`, the lanes from `step` on
+// combine what nobody reads, and where `step` is not below `warps` no lane combines anything.
 template <class Op, class T>
 __device__ T combine_lanes(T value, uint32_t lane, uint32_t warps) {
-  for (uint32_t step = first_step(warps); step > 0; step /= 2) {
+#pragma unroll
+  for (uint32_t step = 16; step > 0; step /= 2) {
     const T other = shuffle_down(value, step);
-    if (lane < step && lane + step < warps) value = Op::combine(value, other);
+    if (lane + step < warps) value = Op::combine(value, other);
   }
   return value;
 }
