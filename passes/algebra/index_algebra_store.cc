@@ -153,6 +153,7 @@ void FormStore::clear() {
   factors_.clear();
   terms_.clear();
   args_.clear();
+  rebuilt_.clear();
   atom_table_.clear();
   monomial_table_.clear();
   form_table_.clear();
@@ -407,6 +408,11 @@ void FormStore::keep_nonneg(Form form, int way, bool shown) {
   record.shown = static_cast<uint16_t>(record.shown | (shown ? 1 : 0) << way);
 }
 
+void FormStore::keep_rebuilt(Form form, int way, Form result) {
+  if (rebuilt_.size() <= form.id) rebuilt_.resize(form.id + 1);
+  rebuilt_[form.id] = {way, result};
+}
+
 void FormStore::limit(AtomId atom, int64_t upper) {
   AtomRecord& record = atoms_[atom.id];
   record.bounds.hi = std::min(record.bounds.hi, upper);
@@ -415,6 +421,7 @@ void FormStore::limit(AtomId atom, int64_t upper) {
 }
 
 void FormStore::refresh() {
+  rebuilt_.clear();
   for (MonomialRecord& record : monomials_) describe(record);
   for (FormRecord& record : forms_) describe(record);
 }

@@ -207,6 +207,12 @@ class FormStore {
   /// refresh.
   std::optional<bool> known_nonneg(Form form, int way) const;
   void keep_nonneg(Form form, int way, bool shown);
+  /// What a stale form was rebuilt to, in this way, since the last refresh.
+  std::optional<Form> known_rebuilt(Form form, int way) const {
+    if (form.id >= rebuilt_.size() || rebuilt_[form.id].way != way) return std::nullopt;
+    return rebuilt_[form.id].result;
+  }
+  void keep_rebuilt(Form form, int way, Form result);
   /// Lowers the upper bound of an atom.
   void limit(AtomId atom, int64_t upper);
   /// Computes bounds and staleness again after atoms have changed.
@@ -232,6 +238,11 @@ class FormStore {
   std::vector<AtomId> factors_;
   std::vector<RawTerm> terms_;
   std::vector<Form> args_;
+  struct Rebuilt {
+    int way = -1;
+    Form result;
+  };
+  std::vector<Rebuilt> rebuilt_;  // by form
   IdTable atom_table_;
   IdTable monomial_table_;
   IdTable form_table_;
