@@ -109,7 +109,8 @@ struct MonomialRecord {
   MonomialId symbol_part = kOne;  ///< the factors without loops
   MonomialId loop_part = kOne;    ///< the factors with loops
   bool stale = false;
-  bool named = false;  ///< has a named factor
+  bool named = false;       ///< has a named factor
+  uint32_t form_plus_1 = 0;  ///< the form that is this monomial, once it is made
   uint64_t loops = 0;
   Interval bounds;
 };
@@ -252,6 +253,7 @@ class FormStore {
     MonomialId result = kOne;
   };
   std::array<CachedProduct, 64> products_;
+  std::array<uint32_t, 64> small_constants_;  // their forms, once they are made: 0 is only that of the constant 0
 };
 
 }  // namespace fusebox

@@ -228,7 +228,7 @@ class Cutter {
   }
 
   // The schedule of a segment with these ops. A cut that is tried again asks for most of them once more.
-  const Scheduled& scheduled(const Segment& segment, const std::vector<OpId>& ops, const std::string& name) {
+  Scheduled& scheduled(const Segment& segment, const std::vector<OpId>& ops, const std::string& name) {
     Scheduled& known = scheduled_[ops];
     known.segment.name = segment.name;
     // Heuristics are replaced by name.
@@ -356,11 +356,13 @@ class Cutter {
         g_, segmentation,
         {.infer = options_.infer, .sizes = options_.sizes, .inputs = options_.inputs, .defects = options_.defects});
     std::vector<CutPart> parts(stretches.size());
+    std::vector<Scheduled*> found(parts.size());
     for (size_t i = 0; i < segmentation.segments.size(); ++i) {
       const Segment& segment = segmentation.segments[i];
       const size_t at = std::stoul(segment.name);
       const auto& [stretch, ops] = stretches[at];
-      const Scheduled& made = scheduled(segment, ops, part_name(g_, at, parts.size()));
+      Scheduled& made = scheduled(segment, ops, part_name(g_, at, parts.size()));
+      found[at] = &made;
       parts[at] = made.part;
       if (parts[at].heuristics.scheduler.empty()) {
         if (stretch.size() > 1 || ops.size() > 1) {
@@ -373,6 +375,8 @@ class Cutter {
       }
       layouts.take(segmentation, i, made.fusion);
     }
+    for (size_t i = 0; i < parts.size(); ++i)
+      parts[i].planned = {std::move(found[i]->segment), std::move(found[i]->fusion)};
     for (CutPart& part : parts)
       if (part.executor == SegmentExecutor::kAten && part.ops.size() == 1)
         if (const std::string why = why_no_epilogue(g_, part.ops[0], all_.readers()); !why.empty())
