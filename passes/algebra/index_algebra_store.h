@@ -109,7 +109,7 @@ struct MonomialRecord {
   MonomialId symbol_part = kOne;  ///< the factors without loops
   MonomialId loop_part = kOne;    ///< the factors with loops
   bool stale = false;
-  bool named = false;       ///< has a named factor
+  bool named = false;        ///< has a named factor
   uint32_t form_plus_1 = 0;  ///< the form that is this monomial, once it is made
   uint64_t loops = 0;
   Interval bounds;

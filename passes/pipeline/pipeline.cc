@@ -1,6 +1,8 @@
 #include "passes/pipeline/pipeline.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <span>
 
 #include "ir/canonical/canonical.h"
@@ -74,8 +76,8 @@ bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, c
   return true;
 }
 
-// Whether both are the same part of one graph, with the same steps. Layouts of outputs are not compared, because they follow
-// from the schedule.
+// Whether both are the same part of one graph, with the same steps. Layouts of outputs are not compared, because they
+// follow from the schedule.
 bool is_same_schedule(const Segment& a, const Segment& b) {
   const auto is_same = [](const Crossing& x, const Crossing& y) {
     return x.value == y.value && x.contiguity == y.contiguity && x.alias == y.alias;
@@ -90,8 +92,9 @@ const Graph* find_schedule(const Compiled& known, const Segment& segment, size_t
   return is_same_schedule(known.segmentation.segments[index], segment) ? &known.scheduled[index] : nullptr;
 }
 
-// The schedule of a segment in the automatic plan, by segments' names. It is taken from there.
 using PlannedByName = std::map<std::string, PlannedSegment>;
+
+// Moves the schedule of a segment out of the automatic plan, if the plan has it with the same steps in the same order.
 std::optional<Graph> take_planned(PlannedByName& planned, const Segment& segment) {
   const auto it = planned.find(segment.name);
   if (it == planned.end() || !is_same_schedule(it->second.segment, segment)) return std::nullopt;

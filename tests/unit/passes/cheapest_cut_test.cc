@@ -1,15 +1,15 @@
 // The cheapest cut is the one that is found when every stretch is asked for, and far fewer are asked for.
+#include "passes/automatic/cheapest_cut.h"
+
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <random>
 
-#include "passes/automatic/cheapest_cut.h"
-
 namespace fusebox {
 namespace {
 
-using Costs = std::vector<std::vector<double>>;        // by end and begin
-using Possible = std::vector<std::vector<bool>>;       // by end and begin
+using Costs = std::vector<std::vector<double>>;   // by end and begin
+using Possible = std::vector<std::vector<bool>>;  // by end and begin
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Asks for every stretch, the shorter ones first, until too many with one end are refused in a row.
