@@ -62,8 +62,7 @@ class IndexAlgebra {
   /// Forgets everything but keeps its memory, for the next nest.
   void clear();
 
-  // -- Declarations. Ids are small non-negative ints that the caller chooses. A second declaration of an id returns the
-  // first.
+  // -- Declarations. The caller chooses ids: small non-negative ints. Declaring an id again returns the first.
   Form declare_symbol(int id, std::string_view name, SymbolRange range = {});
   /// The loop takes every value in [0, extent). The extent must not contain loops.
   Form declare_loop(int id, std::string_view name, Form extent);
@@ -294,6 +293,7 @@ class IndexAlgebra {
   bool left_opaque_ = false;  ///< the current division ended in an opaque atom
   int depth_ = 0;             ///< nesting of simplifications
   int effort_ = 0;            ///< steps that the current proof may still take
+  uint64_t proofs_ = 0;       ///< that were begun
   Defects defects_;           ///< seeded
 };
 

@@ -291,11 +291,16 @@ Form IndexAlgebra::substitute(Form value, const FormSubstitution& substitution) 
   return rebuild(value, &substitution);
 }
 
-// A form that cannot be improved stays stale, so operations inside the rebuilding do not ask again.
+// A form that cannot be improved stays stale, so operations inside the rebuilding do not ask again. Many operations meet
+// the same stale form. A result that rests on no proof is kept: a proof counts as a use of facts, and of effort.
 Form IndexAlgebra::rebuild_stale(Form value) {
+  const int way = 2 * depth_ + (canonical_ ? 1 : 0);
+  if (const auto known = store_.known_rebuilt(value, way)) return *known;
+  const uint64_t before = proofs_;
   resolving_ = true;
   const Form result = rebuild(value, nullptr);
   resolving_ = false;
+  if (proofs_ == before) store_.keep_rebuilt(value, way, result);
   return result;
 }
 

@@ -112,6 +112,7 @@ bool IndexAlgebra::nonneg(Form value) {
   const FormRecord record = store_.form(value);
   if (record.bounds.lo >= 0) return true;
   if (record.bounds.hi < 0) return false;
+  ++proofs_;
   // A proof without facts always gives the same answer, so it is kept. A proof by facts counts as a use of them, so it
   // is not.
   constexpr int kKeptDepths = 8;

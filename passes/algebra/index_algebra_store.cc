@@ -153,10 +153,12 @@ void FormStore::clear() {
   factors_.clear();
   terms_.clear();
   args_.clear();
+  rebuilt_.clear();
   atom_table_.clear();
   monomial_table_.clear();
   form_table_.clear();
   products_.fill({});
+  small_constants_.fill(0);
   intern_monomial({});
   Poly zero;
   intern(zero);
@@ -337,15 +339,26 @@ Form FormStore::intern(Poly& poly) {
 }
 
 Form FormStore::intern_constant(int64_t value) {
+  if (value == 0) return Form{};
+  const bool is_small = value > 0 && value < static_cast<int64_t>(small_constants_.size());
+  if (is_small && small_constants_[static_cast<size_t>(value)] != 0)
+    return made(small_constants_[static_cast<size_t>(value)]);
   Poly poly;
   poly.constant = value;
-  return intern(poly);
+  const Form result = intern(poly);
+  if (is_small) small_constants_[static_cast<size_t>(value)] = result.id;
+  return result;
 }
 
 Form FormStore::intern(Coefficient coefficient) {
+  const bool is_monomial = coefficient.factor == 1 && coefficient.symbols != kOne && coefficient.symbols != kNoMonomial;
+  if (is_monomial && monomials_[coefficient.symbols].form_plus_1 != 0)
+    return made(monomials_[coefficient.symbols].form_plus_1 - 1);
   Poly poly;
   poly.add_term(coefficient.factor, coefficient.symbols);
-  return intern(poly);
+  const Form result = intern(poly);
+  if (is_monomial) monomials_[coefficient.symbols].form_plus_1 = result.id + 1;
+  return result;
 }
 
 void FormStore::load(Poly& poly, Form form) const {
@@ -407,6 +420,11 @@ void FormStore::keep_nonneg(Form form, int way, bool shown) {
   record.shown = static_cast<uint16_t>(record.shown | (shown ? 1 : 0) << way);
 }
 
+void FormStore::keep_rebuilt(Form form, int way, Form result) {
+  if (rebuilt_.size() <= form.id) rebuilt_.resize(form.id + 1);
+  rebuilt_[form.id] = {way, result};
+}
+
 void FormStore::limit(AtomId atom, int64_t upper) {
   AtomRecord& record = atoms_[atom.id];
   record.bounds.hi = std::min(record.bounds.hi, upper);
@@ -415,6 +433,7 @@ void FormStore::limit(AtomId atom, int64_t upper) {
 }
 
 void FormStore::refresh() {
+  rebuilt_.clear();
   for (MonomialRecord& record : monomials_) describe(record);
   for (FormRecord& record : forms_) describe(record);
 }

@@ -109,7 +109,8 @@ struct MonomialRecord {
   MonomialId symbol_part = kOne;  ///< the factors without loops
   MonomialId loop_part = kOne;    ///< the factors with loops
   bool stale = false;
-  bool named = false;  ///< has a named factor
+  bool named = false;        ///< has a named factor
+  uint32_t form_plus_1 = 0;  ///< the form that is this monomial, once it is made
   uint64_t loops = 0;
   Interval bounds;
 };
@@ -207,6 +208,12 @@ class FormStore {
   /// refresh.
   std::optional<bool> known_nonneg(Form form, int way) const;
   void keep_nonneg(Form form, int way, bool shown);
+  /// What a stale form was rebuilt to, in this way, since the last refresh.
+  std::optional<Form> known_rebuilt(Form form, int way) const {
+    if (form.id >= rebuilt_.size() || rebuilt_[form.id].way != way) return std::nullopt;
+    return rebuilt_[form.id].result;
+  }
+  void keep_rebuilt(Form form, int way, Form result);
   /// Lowers the upper bound of an atom.
   void limit(AtomId atom, int64_t upper);
   /// Computes bounds and staleness again after atoms have changed.
@@ -232,6 +239,11 @@ class FormStore {
   std::vector<AtomId> factors_;
   std::vector<RawTerm> terms_;
   std::vector<Form> args_;
+  struct Rebuilt {
+    int way = -1;
+    Form result;
+  };
+  std::vector<Rebuilt> rebuilt_;  // by form
   IdTable atom_table_;
   IdTable monomial_table_;
   IdTable form_table_;
@@ -241,6 +253,7 @@ class FormStore {
     MonomialId result = kOne;
   };
   std::array<CachedProduct, 64> products_;
+  std::array<uint32_t, 64> small_constants_;  // their forms, once they are made: 0 is only that of the constant 0
 };
 
 }  // namespace fusebox

@@ -1,11 +1,9 @@
 #include "passes/automatic/cut.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <memory>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "ir/canonical/canonical.h"
@@ -13,6 +11,7 @@
 #include "ir/step/step_applier.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
+#include "passes/automatic/cheapest_cut.h"
 #include "passes/automatic/stretches.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/schedule/apply_steps.h"
@@ -32,8 +31,6 @@ constexpr double kLaunchBytes = 8e6;
 constexpr size_t kMostForBestCut = 96;
 constexpr size_t kLongestStretch = 128;
 constexpr size_t kLongestEpilogue = 20;  // a product, casts, a scale, a bias and a gelu
-// So many stretches with one end are refused in a row until longer ones are no longer tried.
-constexpr size_t kMostRefused = 16;
 // The most reductions that may depend on one another. Each is a further walk over the rows, and computes again what the
 // walks before it have computed, unless the row stays in registers.
 constexpr int kMostDepth = 8;
@@ -52,14 +49,8 @@ struct Tried {
   std::vector<std::optional<std::string>> why_not;
 };
 
-// The cost of a stretch that nobody has asked for.
-constexpr double kUnknown = -1;
-
-// The cheapest cut of the ops before a position: its cost, and where its last stretch begins.
-struct BestEnd {
-  double least = std::numeric_limits<double>::infinity();
-  size_t from = 0;
-};
+// Ops, and the values of theirs that other ops need.
+using OpsAndOutputs = std::pair<std::vector<OpId>, std::vector<ValueId>>;
 
 // The schedule that was found for a segment.
 struct Scheduled {
@@ -106,7 +97,7 @@ class Cutter {
           {"any", std::to_string(depth) + " reductions stand one behind the other, each a walk over the rows"});
       return part;
     }
-    find_schedule(*tried(segment_of(ops, needed)), part, {});
+    find_schedule(*tried(segment_of(ops, needed), memory_), part, {});
     return part;
   }
 
@@ -115,7 +106,7 @@ class Cutter {
     const std::vector<bool> needed = all_.needed_of(whole);
     const std::vector<OpId> ops = all_.ops_of(whole, needed);
     if (all_.is_apart(ops, needed) || all_.depth_of(ops) > kMostDepth) return std::nullopt;
-    const auto t = tried(segment_of(ops, needed));
+    const auto t = tried(segment_of(ops, needed), memory_);
     for (size_t i = 0; i < schedulers().size(); ++i)
       if (!why_not(i, *t)) {
         Heuristics choice;
@@ -132,10 +123,15 @@ class Cutter {
     s.name = g_.name;
     for (OpId op : ops) s.ops.push_back(g_[g_[op].results[0]].name);
     for (ValueId v : all_.inputs_of(ops)) s.inputs.push_back({g_[v].name, {}, {}, {}});
+    for (ValueId v : outputs_of(ops, needed)) s.outputs.push_back({g_[v].name, {}, {}, {}});
+    return s;
+  }
+  std::vector<ValueId> outputs_of(const std::vector<OpId>& ops, const std::vector<bool>& needed) const {
+    std::vector<ValueId> result;
     for (OpId op : ops)
       for (ValueId v : g_[op].results)
-        if (needed[v.index]) s.outputs.push_back({g_[v].name, {}, {}, {}});
-    return s;
+        if (needed[v.index]) result.push_back(v);
+    return result;
   }
 
   // -- schedules
@@ -173,10 +169,10 @@ class Cutter {
     return why;
   }
 
-  std::unique_ptr<Tried> tried(Segment segment) {
+  std::unique_ptr<Tried> tried(Segment segment, const MemoryClasses& memory) {
     auto t = std::make_unique<Tried>();
     t->segment = std::move(segment);
-    t->memory = memory_;
+    t->memory = memory;
     t->fusion = extractor_.extract(t->segment);
     t->memo.work = &work_;
     ++work_.extractions;
@@ -193,15 +189,19 @@ class Cutter {
     return t.why_not[scheduler];
   }
 
+  // The memory with which schedulers are asked whether they take a stretch. Where the best cut is looked for, the answers
+  // must not depend on the cuts that were tried before.
+  const MemoryClasses& asked_memory() const { return all_.size() > kMostForBestCut ? memory_ : options_.memory; }
+
   // Whether a scheduler takes the ops, as far as it can tell without making the kernel plan.
   bool is_taken(const std::vector<OpId>& ops, const std::vector<bool>& needed) {
-    const auto [it, is_new] = taken_.try_emplace(ops);
+    const auto [it, is_new] = taken_.try_emplace({ops, outputs_of(ops, needed)});
     if (!is_new) return it->second;
     if (all_.is_apart(ops, needed) || all_.depth_of(ops) > kMostDepth) return false;
     // All other schedulers want a reduction. This is known without making the ops a fusion.
     const bool reduces = std::ranges::any_of(ops, [&](OpId op) { return demands(g_[op].kind, kReduction); });
     if (!reduces && read_too_often(g_, ops, all_.inputs_of(ops), needed)) return false;
-    auto t = tried(segment_of(ops, needed));
+    auto t = tried(segment_of(ops, needed), asked_memory());
     for (size_t i = 0; i < schedulers().size() && !it->second; ++i) it->second = !why_not(i, *t);
     const size_t count = t->fusion.ops.size();
     if (it->second && kept_ops_ + count <= kMostKeptOps) {
@@ -222,11 +222,11 @@ class Cutter {
         return t;
       }
     }
-    return tried(segment);
+    return tried(segment, memory_);
   }
 
   // The schedule of a segment with these ops. A cut that is tried again asks for most of them once more.
-  const Scheduled& scheduled(const Segment& segment, const std::vector<OpId>& ops, const std::string& name) {
+  Scheduled& scheduled(const Segment& segment, const std::vector<OpId>& ops, const std::string& name) {
     Scheduled& known = scheduled_[ops];
     known.segment.name = segment.name;
     // Heuristics are replaced by name.
@@ -354,11 +354,13 @@ class Cutter {
         g_, segmentation,
         {.infer = options_.infer, .sizes = options_.sizes, .inputs = options_.inputs, .defects = options_.defects});
     std::vector<CutPart> parts(stretches.size());
+    std::vector<Scheduled*> found(parts.size());
     for (size_t i = 0; i < segmentation.segments.size(); ++i) {
       const Segment& segment = segmentation.segments[i];
       const size_t at = std::stoul(segment.name);
       const auto& [stretch, ops] = stretches[at];
-      const Scheduled& made = scheduled(segment, ops, part_name(g_, at, parts.size()));
+      Scheduled& made = scheduled(segment, ops, part_name(g_, at, parts.size()));
+      found[at] = &made;
       parts[at] = made.part;
       if (parts[at].heuristics.scheduler.empty()) {
         if (stretch.size() > 1 || ops.size() > 1) {
@@ -371,6 +373,8 @@ class Cutter {
       }
       layouts.take(segmentation, i, made.fusion);
     }
+    for (size_t i = 0; i < parts.size(); ++i)
+      parts[i].planned = {std::move(found[i]->segment), std::move(found[i]->fusion)};
     for (CutPart& part : parts)
       if (part.executor == SegmentExecutor::kAten && part.ops.size() == 1)
         if (const std::string why = why_no_epilogue(g_, part.ops[0], all_.readers()); !why.empty())
@@ -386,58 +390,42 @@ class Cutter {
     return result;
   }
 
-  uint64_t place(Stretch s) const { return s.begin * (all_.size() + 1) + s.end; }
-
-  // Nothing if no kernel can be made of the stretch, as far as is known.
-  std::optional<double> cost(Stretch s) {
-    std::optional<double>& known = costs_.try_emplace(place(s), kUnknown).first->second;
-    if (known == kUnknown) known = cost_without_refusals(s);
-    return known;
+  // Whether one kernel can be made of the stretch, as far as is known.
+  bool is_possible(Stretch s) {
+    const auto [known, is_new] = possible_.try_emplace(s);
+    if (is_new) known->second = is_possible_without_refusals(s);
+    return known->second;
   }
 
-  std::optional<double> cost_without_refusals(Stretch s) {
+  bool is_possible_without_refusals(Stretch s) {
     ++work_.stretches;
+    if (s.size() == 1) return true;
     const std::vector<bool> needed = all_.needed_of(s);
     const std::vector<OpId> ops = all_.ops_of(s, needed);
-    if (ops.empty()) return 0;
-    if (s.size() > 1 && !is_taken(ops, needed)) return std::nullopt;
-    double total = kLaunchBytes;
-    for (ValueId v : all_.inputs_of(ops)) total += bytes(v);
-    for (OpId op : ops)
-      for (ValueId v : g_[op].results)
-        if (needed[v.index]) total += bytes(v);
-    return total;
+    return ops.empty() || is_taken(ops, needed);
   }
 
   void refuse(Stretch s) {
-    costs_[place(s)] = std::nullopt;
-    best_.resize(std::min(best_.size(), s.end));
+    possible_[s] = false;
+    if (cheapest_) cheapest_->refuse(s);
   }
 
   std::vector<Stretch> best_cut() {
     const Stretch whole{0, all_.size()};
-    if (cost(whole)) return {whole};
-    return all_.size() > kMostForBestCut ? longest_stretches() : cheapest_stretches();
+    if (is_possible(whole)) return {whole};
+    if (all_.size() > kMostForBestCut) return longest_stretches();
+    if (!cheapest_) cheapest_.emplace(costs(), [this](Stretch s) { return is_possible(s); });
+    return cheapest_->find();
   }
 
-  // The cut of least cost, by the best cut of what stands before each position. Only the ends from the last refused
-  // stretch on are looked at again.
-  std::vector<Stretch> cheapest_stretches() {
-    if (best_.empty()) best_.push_back({.least = 0});
-    while (best_.size() <= all_.size()) {
-      const size_t end = best_.size();
-      BestEnd& best = best_.emplace_back();
-      size_t refused = 0;  // in a row
-      for (size_t begin = end; begin-- > 0 && refused < kMostRefused;) {
-        const auto c = cost({begin, end});
-        refused = c ? 0 : refused + 1;
-        if (c && best_[begin].least + *c < best.least) best = {best_[begin].least + *c, begin};
-      }
-    }
-    std::vector<Stretch> stretches;
-    for (size_t end = all_.size(); end > 0; end = best_[end].from) stretches.push_back({best_[end].from, end});
-    std::ranges::reverse(stretches);
-    return stretches;
+  // By end and begin: what each stretch costs.
+  std::vector<std::vector<double>> costs() const {
+    std::vector<double> of_values(g_.values.size());
+    for (size_t i = 0; i < of_values.size(); ++i)
+      if (g_.is_tensor(ValueId(i))) of_values[i] = bytes(ValueId(i));
+    std::vector<std::vector<double>> result(all_.size() + 1);
+    for (size_t end = 1; end <= all_.size(); ++end) result[end] = all_.costs_until(end, kLaunchBytes, of_values);
+    return result;
   }
 
   std::vector<Stretch> longest_stretches() {
@@ -446,7 +434,7 @@ class Cutter {
       // A product of matrices takes its epilogue, whatever its length.
       const bool is_head = is_product(g_[all_.op(begin)].kind);
       size_t length = std::min(is_head ? kLongestEpilogue : kLongestStretch, all_.size() - begin);
-      while (length > 1 && !cost({begin, begin + length})) length = is_head ? length - 1 : (length + 1) / 2;
+      while (length > 1 && !is_possible({begin, begin + length})) length = is_head ? length - 1 : (length + 1) / 2;
       stretches.push_back({begin, begin + length});
     }
     return stretches;
@@ -460,10 +448,10 @@ class Cutter {
   SizeClasses sizes_;
   MemoryClasses memory_;
   Stretches all_;
-  std::unordered_map<uint64_t, std::optional<double>> costs_;  // by place
-  std::vector<BestEnd> best_;  // by end: of the cuts of what stands before it, as far as they are known
-  std::set<Stretch> alone_;    // of one op, which runs without the cheap ops that it reads
-  std::map<std::vector<OpId>, bool> taken_;
+  std::map<Stretch, bool> possible_;  // those that were asked for
+  std::optional<CheapestCut> cheapest_;
+  std::set<Stretch> alone_;  // of one op, which runs without the cheap ops that it reads
+  std::map<OpsAndOutputs, bool> taken_;
   std::map<std::vector<OpId>, std::unique_ptr<Tried>> tried_;  // those that are taken and not scheduled yet
   size_t kept_ops_ = 0;                                        // of them
   std::map<std::vector<OpId>, Scheduled> scheduled_;

@@ -22,6 +22,7 @@ struct CutPart {
   Heuristics heuristics;
   std::vector<Declined> declined;
   std::vector<Heuristics> others = {};  // if they are asked for
+  PlannedSegment planned = {};          // as a part of the whole cut
 };
 
 // The segment's name of a part, by its position and the number of parts.

@@ -43,6 +43,10 @@ AutomaticPlan plan_automatic(const Graph& fusion, const AutomaticOptions& option
   for (size_t i = 0; i < parts.size(); ++i) {
     CutPart& part = parts[i];
     const std::string name = name_of(i);
+    PlannedSegment& planned = plan.planned.emplace_back(std::move(part.planned));
+    planned.segment.name = planned.scheduled.name = name;
+    planned.segment.executor = part.executor;
+    planned.segment.steps = part.steps;
     for (Step& step : part.steps) {
       const bool is_for_other = i > 0 && i + 1 == parts.size() && options.defects.has(Defect::kPlanStepsOfOther);
       if (!is_one) step.attrs.set(AttrKey::kSegment, is_for_other ? name_of(i - 1) : name);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/module/module.h"
 #include "ir/table/defect.h"
 #include "passes/schedule/planning_work.h"
 #include "passes/schedule/scheduler.h"
@@ -35,10 +36,18 @@ struct Decision {
   bool operator==(const Decision&) const = default;
 };
 
+// A segment with the steps of its schedule, and the fusion that it is with these steps. So nobody has to extract it again
+// and apply them.
+struct PlannedSegment {
+  Segment segment;
+  Graph scheduled;
+};
+
 struct AutomaticPlan {
   std::vector<Step> steps;
-  std::vector<Decision> decisions;  // by segment, in the order in which they were made
-  PlanningWork work;                // that finding them took
+  std::vector<Decision> decisions;      // by segment, in the order in which they were made
+  std::vector<PlannedSegment> planned;  // of the same segments
+  PlanningWork work;                    // that finding them took
 };
 
 // Heuristics that are taken in place of others. Nothing happens where a scheduler does not choose these others, or where

@@ -1,6 +1,7 @@
 #include "passes/automatic/stretches.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "ir/infer/is_library.h"
 #include "ir/infer/product_call.h"
@@ -36,6 +37,11 @@ bool Stretches::is_cheap(OpId op) const {
       return o.operands.size() == 1 && o.results.size() == 1 && o.kind != OpKind::kSegmentSet &&
              demands(o.kind, kPointwise) && !is_library(g_, o) && defects_.has(Defect::kCutCostlyAgain);
   }
+}
+
+bool Stretches::is_taken_in(size_t at, ValueId v, OpId reader) const {
+  const bool may_repeat = !is_output_[v.index] || defects_.has(Defect::kCutOutputAgain);
+  return is_cheap_[at] && may_repeat && !is_library(g_, g_[reader]);
 }
 
 // By op: whether it is one of these.
@@ -86,8 +92,7 @@ std::vector<OpId> Stretches::ops_of(Stretch s, const std::vector<bool>& needed) 
       if (!v || !g_[v].def || !g_.is_tensor(v)) continue;
       const size_t at = positions_[g_[v].def.index];
       if (at == kNowhere) continue;
-      const bool may_repeat = !is_output_[v.index] || defects_.has(Defect::kCutOutputAgain);
-      if (at >= s.begin || (is_cheap_[at] && may_repeat && !is_library(g_, g_[op]))) take(at);
+      if (at >= s.begin || is_taken_in(at, v, op)) take(at);
     }
   }
   std::vector<OpId> ops;
@@ -107,6 +112,48 @@ std::vector<ValueId> Stretches::inputs_of(const std::vector<OpId>& ops) const {
   const auto repeated = std::ranges::unique(read);
   read.erase(repeated.begin(), repeated.end());
   return read;
+}
+
+std::vector<double> Stretches::costs_until(size_t end, double of_launch, std::span<const double> of_values) const {
+  // What is needed of an op depends on its readers, which stand behind it, so where the stretch begins is no matter.
+  const std::vector<bool> needed = needed_of({0, end});
+  std::vector<double> costs(end);
+  std::vector<bool> taken(end), is_read(end);  // by position
+  std::vector<ValueId> reads;                  // in id order
+  std::vector<ValueId> stores;                 // the last first
+  std::vector<size_t> open;
+  const auto take = [&](size_t at) {
+    if (taken[at]) return;
+    taken[at] = true;
+    open.push_back(at);
+  };
+  for (size_t begin = end; begin-- > 0;) {
+    const size_t stored_before = stores.size();
+    for (ValueId v : std::views::reverse(g_[order_[begin]].results))
+      if (needed[v.index]) stores.push_back(v);
+    if (stores.size() > stored_before || is_read[begin]) take(begin);
+    while (!open.empty()) {
+      const OpId op = order_[open.back()];
+      open.pop_back();
+      for (ValueId v : g_[op].results)
+        if (const auto it = std::ranges::lower_bound(reads, v); it != reads.end() && *it == v) reads.erase(it);
+      for (ValueId v : g_[op].operands) {
+        if (!v || !g_.is_tensor(v)) continue;
+        const size_t at = g_[v].def ? positions_[g_[v].def.index] : kNowhere;
+        if (at != kNowhere && taken[at]) continue;
+        if (const auto it = std::ranges::lower_bound(reads, v); it == reads.end() || *it != v) reads.insert(it, v);
+        if (at == kNowhere) continue;
+        is_read[at] = true;
+        if (at >= begin || is_taken_in(at, v, op)) take(at);
+      }
+    }
+    if (stores.empty()) continue;
+    // In the order of ids and of ops: a sum of doubles depends on it.
+    costs[begin] = of_launch;
+    for (ValueId v : reads) costs[begin] += of_values[v.index];
+    for (ValueId v : std::views::reverse(stores)) costs[begin] += of_values[v.index];
+  }
+  return costs;
 }
 
 bool Stretches::is_apart(const std::vector<OpId>& ops, const std::vector<bool>& needed) const {

@@ -12,6 +12,7 @@
 #include <compare>
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "ir/graph/graph.h"
@@ -42,6 +43,9 @@ class Stretches {
   std::vector<OpId> ops_of(Stretch s, const std::vector<bool>& needed) const;
   // The tensors that ops read and do not make, in id order.
   std::vector<ValueId> inputs_of(const std::vector<OpId>& ops) const;
+  // By begin: what the stretch from there to `end` costs as a kernel: the cost of a launch, and that of each value that it
+  // reads or stores. A stretch without ops costs nothing. Each stretch is made from the one that is shorter by an op.
+  std::vector<double> costs_until(size_t end, double of_launch, std::span<const double> of_values) const;
 
   // Whether no single kernel has these ops together, whatever its schedule.
   bool is_apart(const std::vector<OpId>& ops, const std::vector<bool>& needed) const;
@@ -52,6 +56,8 @@ class Stretches {
   static constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
 
   bool is_cheap(OpId op) const;
+  // Whether a stretch that begins behind the op at this position takes it in, because `reader` reads its result `v`.
+  bool is_taken_in(size_t at, ValueId v, OpId reader) const;
   std::vector<bool> among(const std::vector<OpId>& ops) const;
 
   const Graph& g_;

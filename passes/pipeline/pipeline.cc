@@ -1,6 +1,8 @@
 #include "passes/pipeline/pipeline.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <span>
 
 #include "ir/canonical/canonical.h"
@@ -74,19 +76,29 @@ bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, c
   return true;
 }
 
-// The schedule of the same segment in another program of the same graph, if it is planned the same there. Layouts of
-// its outputs are not compared, because they follow from the schedule.
+// Whether both are the same part of one graph, with the same steps. Layouts of outputs are not compared, because they
+// follow from the schedule.
+bool is_same_schedule(const Segment& a, const Segment& b) {
+  const auto is_same = [](const Crossing& x, const Crossing& y) {
+    return x.value == y.value && x.contiguity == y.contiguity && x.alias == y.alias;
+  };
+  return a.name == b.name && a.executor == b.executor && a.ops == b.ops && a.inputs == b.inputs && a.steps == b.steps &&
+         std::ranges::equal(a.outputs, b.outputs, is_same);
+}
+
+// The schedule of the same segment in another program of the same graph, if it is planned the same there.
 const Graph* find_schedule(const Compiled& known, const Segment& segment, size_t index) {
   if (index >= known.scheduled.size()) return nullptr;
-  const Segment& other = known.segmentation.segments[index];
-  const auto is_same = [](const Crossing& a, const Crossing& b) {
-    return a.value == b.value && a.contiguity == b.contiguity && a.alias == b.alias;
-  };
-  if (segment.name != other.name || segment.executor != other.executor || segment.ops != other.ops ||
-      segment.inputs != other.inputs || segment.steps != other.steps ||
-      !std::ranges::equal(segment.outputs, other.outputs, is_same))
-    return nullptr;
-  return &known.scheduled[index];
+  return is_same_schedule(known.segmentation.segments[index], segment) ? &known.scheduled[index] : nullptr;
+}
+
+using PlannedByName = std::map<std::string, PlannedSegment>;
+
+// Moves the schedule of a segment out of the automatic plan, if the plan has it with the same steps in the same order.
+std::optional<Graph> take_planned(PlannedByName& planned, const Segment& segment) {
+  const auto it = planned.find(segment.name);
+  if (it == planned.end() || !is_same_schedule(it->second.segment, segment)) return std::nullopt;
+  return std::move(it->second.scheduled);
 }
 
 // The kernel of a segment in another program, if the segment is scheduled the same there.
@@ -182,6 +194,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
     steps.insert(steps.end(), rewrites.begin(), rewrites.end());
   }
   concretize(compiled, fusion, bindings, steps, options);
+  PlannedByName planned;
   if (automatic) {
     const auto planning = [&](const Compiled& c) {
       return AutomaticOptions{.sizes = rebind(fusion, bindings, c.concretized),
@@ -216,6 +229,11 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
         steps, std::move(plan.decisions),
         SizeClasses(compiled.concretized, rebind(fusion, bindings, compiled.concretized), options.defects),
         memory_classes(fusion, options.inputs, options.defects)};
+    if (options.defects.empty())
+      for (PlannedSegment& p : plan.planned) {
+        std::string name = p.segment.name;
+        planned.emplace(std::move(name), std::move(p));
+      }
     check_internal(leading_rewrites(steps) == leading, "a schedule of the automatic plan begins with a rewrite");
   }
   compiled.defects = options.defects;
@@ -236,8 +254,9 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
     const Segment& segment = compiled.segmentation.segments[i];
     const Graph* same = is_known ? find_schedule(*options.known, segment, i) : nullptr;
     attempt.segment = i;
-    attempt.steps = same ? segment.steps.size() : 0;
-    Graph& scheduled = compiled.scheduled.emplace_back(same ? *same : extractor.extract(segment));
+    std::optional<Graph> made = same ? *same : take_planned(planned, segment);
+    attempt.steps = made ? segment.steps.size() : 0;
+    Graph& scheduled = compiled.scheduled.emplace_back(made ? *std::move(made) : extractor.extract(segment));
     StepApplier applier(scheduled, options.defects);
     for (; attempt.steps < segment.steps.size(); ++attempt.steps) applier.apply(segment.steps[attempt.steps]);
     layouts.take(compiled.segmentation, i, scheduled);

@@ -2,7 +2,11 @@
 // and how many kernel plans are made. They follow from the program alone, so a bound on them holds on every machine.
 #include <gtest/gtest.h>
 
+#include "ir/graph/compact.h"
 #include "passes/automatic/plan_automatic.h"
+#include "passes/pipeline/pipeline.h"
+#include "passes/schedule/apply_steps.h"
+#include "passes/segment/segment.h"
 #include "tests/support/automatic.h"
 #include "tests/support/families.h"
 
@@ -44,8 +48,8 @@ TEST_P(PlanningCost, GrowsWithTheFusion) {
   EXPECT_LE(plan.work.steps, schedule_steps(plan) + 32 * segments);
 }
 
-// A cut that is refused is tried again with less, and what its stretches cost is known from the tries before. So each
-// stretch is worked out once, and there are no more of them than ends and beginnings.
+// A cut that is refused is tried again with less, and what is known of its stretches is known from the tries before. So
+// nobody asks twice for a stretch, and there are no more of them than ends and beginnings.
 TEST_P(PlanningCost, OfCutsThatAreTriedAgain) {
   const Graph g = fusion_of(GetParam(), 90);
   const AutomaticPlan plan = planned(g);
@@ -53,6 +57,51 @@ TEST_P(PlanningCost, OfCutsThatAreTriedAgain) {
   EXPECT_GE(plan.work.tried_cuts, 1);
   EXPECT_LE(plan.work.stretches, plan.decisions.size() == 1 ? 1 : 1 + ops * (ops + 1) / 2);
   EXPECT_LE(plan.work.extractions, plan.work.stretches + static_cast<int64_t>(plan.decisions.size()));
+}
+
+// The plan as a compilation makes it, of the fusion that rewrites have simplified.
+AutomaticPlan planned_as_compiled(const Graph& g) {
+  const Compiled compiled =
+      compile(g, bind_sizes(g, family_inputs()), {.device = default_device(), .inputs = family_inputs()});
+  return planned(compiled.concretized);
+}
+
+// The best cut of a fusion of about a hundred ops asks for few of its stretches, although there are thousands. A norm
+// needs about eight questions: one for each stretch of the cut, one for each 16 ops of a long one, and the stretches
+// that are too long. Each makes a fusion of a stretch at most.
+TEST(PlanningBestCut, AsksForFewStretches) {
+  for (int64_t ops : {85, 90, 100}) {
+    SCOPED_TRACE(ops);
+    const AutomaticPlan plan = planned_as_compiled(fusion_of(kNorms, ops));
+    const auto segments = static_cast<int64_t>(plan.decisions.size());
+    EXPECT_GE(segments, 2);
+    EXPECT_LE(plan.work.stretches, 32 * segments);
+    EXPECT_LE(plan.work.extractions, 16 * segments);
+    EXPECT_LE(plan.work.kernel_plans, 2 * segments);
+    EXPECT_LE(plan.work.steps, schedule_steps(plan) + 16 * segments);
+  }
+}
+
+// Where nearly every stretch is refused, no more than a window of them is asked for behind each op.
+TEST(PlanningBestCut, AsksForAWindowOfStretches) {
+  const Graph g = fusion_of(kMoves, 90);
+  const AutomaticPlan plan = planned(g);
+  const auto ops = static_cast<int64_t>(g[Graph::body()].ops.size());
+  EXPECT_LE(plan.work.stretches, 16 * ops);
+  EXPECT_LE(plan.work.extractions, 8 * ops);
+  EXPECT_LE(plan.work.kernel_plans, 2 * static_cast<int64_t>(plan.decisions.size()));
+}
+
+// The schedule of each segment is handed on: it is what its steps make of the segment.
+TEST_P(PlanningCost, IsPaidOnce) {
+  const Graph g = fusion_of(GetParam(), 60);
+  const AutomaticPlan plan = planned(g);
+  ASSERT_EQ(plan.planned.size(), plan.decisions.size());
+  for (const PlannedSegment& p : plan.planned) {
+    Graph again = extract(g, p.segment);
+    apply_steps(again, p.segment.steps);
+    EXPECT_TRUE(same_members(again, p.scheduled)) << p.segment.name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, PlanningCost, ::testing::Values(kGates, kNorms, kSums, kMoves, kWide));
