@@ -28,7 +28,14 @@ class Unroller {
   static std::optional<int64_t> count_of(const Graph& g, const Op& loop) {
     const auto start = constant_integer(g, loop.operands[0]), stop = constant_integer(g, loop.operands[1]),
                step = constant_integer(g, loop.operands[2]);
-    if (!start || !stop || !step || *step < 1 || *stop <= *start) return std::nullopt;
+    if (!step || *step < 1) return std::nullopt;
+    // A strip of a loop: from the strip's first iteration, so many more.
+    if (const OpId def = g[loop.operands[1]].def; !start && def && g[def].kind == OpKind::kAdd)
+      for (size_t k = 0; k < 2; ++k)
+        if (const auto length = constant_integer(g, g[def].operands[1 - k]);
+            length && *length > 0 && g[def].operands[k] == loop.operands[0])
+          return (*length + *step - 1) / *step;
+    if (!start || !stop || *stop <= *start) return std::nullopt;
     return (*stop - *start + *step - 1) / *step;
   }
 
@@ -48,6 +55,8 @@ class Unroller {
       else if (op.regions.empty())
         for (size_t k = 0; k < op.operands.size(); ++k)
           for (ValueId r : op.results) varying[r.index] = varying[r.index] || varies(k);
+      // A loop that begins at a varying value has a varying index.
+      if (op.kind == OpKind::kFor && varies(0)) varying[g_[op.regions[0]].index.index] = true;
       for (RegionId inner : op.regions) found |= is_indexed(inner, varying);
     }
     return found;

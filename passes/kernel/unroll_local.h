@@ -5,6 +5,8 @@
 // the buffer may fit registers at all. Other loops are left as they are.
 //
 //   for 0, 8, 1 { index %i   load %row at %i … }   →   for 0, 8, 1 unroll { … }
+//
+// A strip of such a loop, which begins at the index of the loop around it and has a constant length, is unrolled too.
 #pragma once
 
 #include "ir/graph/graph.h"

@@ -14,10 +14,12 @@ void KernelEmitter::emit_strips(uint32_t node, ValueId end, bool unroll) {
     if (!is_one) kernel_.end();
     end_strip(node, first);
   };
-  // The rest of an unrolled loop becomes a strip of its own behind the loop, so that every strip has a known count.
+  // The rest of an unrolled loop becomes a strip of its own behind the loop, so that every strip has a known count. A short
+  // loop may be unrolled later, where it walks over registers (passes/kernel/unroll_local.h).
+  constexpr int64_t kShort = 64;
   const auto count = kernel_.constant_of(end);
   const int64_t rest = count ? *count % width : 0;
-  const bool is_apart = rest > 0 && unroll;
+  const bool is_apart = rest > 0 && (unroll || *count <= kShort);
   const ValueId whole = is_apart ? kernel_.index(*count - rest) : end;
   if (kernel_.constant_of(whole).value_or(INT64_MAX) <= width) {
     emit_strip(kernel_.index(0), whole);
