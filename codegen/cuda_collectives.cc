@@ -191,8 +191,8 @@ void CudaEmitter::collectives(std::span<const OpId> ops) {
   }
   line(type + " " + name + "[" + std::to_string(ops.size()) + "] = {" + values + "};");
   line("block_reduce_all<" + threads_of(first, "%" + g_[first.results[0]].name) + ", " +
-       (first.attrs.flag(AttrKey::kAll) ? "kAllThreads" : "kFirstThread") + reductions + ">(" + name + ", Places<" + type +
-       ">{" + buffer(workspace) + "});");
+       (first.attrs.flag(AttrKey::kAll) ? "kAllThreads" : "kFirstThread") + reductions + ">(" + name + ", Places<" +
+       type + ">{" + buffer(workspace) + "});");
   for (size_t i = 0; i < ops.size(); ++i) line(define(g_[ops[i]].results[0]) + name + "[" + std::to_string(i) + "];");
 }
 

@@ -122,7 +122,7 @@ class CudaEmitter {
   std::map<ValueId, std::string> divisors_, reciprocals_;  // the prepared ones, by name
   int outside_count_ = 0;
   int together_count_ = 0;  // arrays of values that are exchanged at once
-  std::string outside_;  // of the loop around, if it runs again for dividends that are out of range
+  std::string outside_;     // of the loop around, if it runs again for dividends that are out of range
 };
 
 }  // namespace fusebox

@@ -191,10 +191,10 @@ class KernelEmitter {
     std::vector<size_t> children;
     std::vector<std::map<ValueId, ValueId>> stages;
   };
-  std::map<uint32_t, Ahead> ahead_;           // by node
-  std::map<ValueId, ValueId> loaded_before_;  // by tensor: the buffer that is read in place of the input
-  ValueId shared_end_;                                          // the next free byte of the arena
-  ValueId workspaces_begin_;                                    // the first byte of the block's workspaces
+  std::map<uint32_t, Ahead> ahead_;               // by node
+  std::map<ValueId, ValueId> loaded_before_;      // by tensor: the buffer that is read in place of the input
+  ValueId shared_end_;                            // the next free byte of the arena
+  ValueId workspaces_begin_;                      // the first byte of the block's workspaces
   std::map<uint32_t, std::set<size_t>> settled_;  // by statement: conditions that hold in the branch being emitted
   struct Emitted {
     ValueId predicate;

@@ -164,7 +164,8 @@ class TreeBuilder {
     if (op.kind == OpKind::kSet) return is_load(op) ? ChildKind::kLoad : ChildKind::kOther;
     if (s.kind == StatementKind::kExchange) return ChildKind::kExchange;
     const bool is_exchange = s.kind == StatementKind::kFinal && demands(op.kind, kReduction) &&
-                             reduces_across_threads(plan_.of(s.op)) && !reduces_across_blocks(g_, plan_, plan_.of(s.op));
+                             reduces_across_threads(plan_.of(s.op)) &&
+                             !reduces_across_blocks(g_, plan_, plan_.of(s.op));
     return is_exchange ? ChildKind::kExchange : ChildKind::kOther;
   }
 

@@ -59,7 +59,8 @@ ColumnParts::ColumnParts(const Graph& fusion, const ReductionSpace& space, const
     for (ValueId made : made_of(g_, v)) sum.made.push_back(g_[made].name);
     // Copies of outputs that are read too.
     for (const Step& step : steps.steps())
-      if (step.kind == StepKind::kCacheFork && std::ranges::count(sum.made, step.operands[0].value) > 0)
+      if (step.kind == StepKind::kCacheFork &&
+          (step.operands[0].value == sum.name || std::ranges::count(sum.made, step.operands[0].value) > 0))
         sum.made.push_back(step.results[0]);
     sums_.push_back(std::move(sum));
   }
@@ -98,8 +99,7 @@ Names ColumnParts::of_rows() const {
     if (!is_of_sums(name) && name != g_[space_.reference].name) result.push_back(name);
   };
   for (OpId op : tensor_ops(g_)) add(g_[g_[op].results[0]].name);
-  for (const Step& step : steps_.steps())
-    switch (step.kind) {
+  for (const Step& step : steps_.steps()) switch (step.kind) {
       case StepKind::kCacheAfter:
       case StepKind::kCacheBefore:
       case StepKind::kCacheFork:

@@ -37,7 +37,7 @@ constexpr int64_t kFewPlaces = 8;           // of a column: a thread takes all o
 constexpr int64_t kWarpsOfColumns = 8;      // rows that a block takes at once where kept axes lie innermost
 constexpr int64_t kThreadsOfWalks = 256;    // of a block whose threads sum columns too
 constexpr int64_t kLeastWalk = 8;           // rows of such a thread: so the parts of a sum stay few beside its elements
-constexpr int64_t kBlocksOfWalks = 4;         // of a multiprocessor, at most, that walk rows and wait for one another
+constexpr int64_t kBlocksOfWalks = 4;       // of a multiprocessor, at most, that walk rows and wait for one another
 constexpr int64_t kMostWalk = 32;           // rows that are summed without partial sums
 constexpr int64_t kLongRow = 8;  // elements of a row, by threads of a block, above which a GPU should not be left idle
 constexpr int64_t kSharedAccesses = 12288;  // of a row that several blocks share and wait for one another's results
@@ -374,10 +374,13 @@ class Chooser {
     h_.set("in_vectors", names.empty() ? "," : names);
     h_.set("merge", access_.merges_first ? "first" : "last");
     const std::pair<std::string_view, int64_t> numbers[] = {
-        {"lanes", b.lanes},         {"warps", b.warps},     {"chunks", b.chunks},
-        {"unroll", b.unroll},       {"rows", b.rows},       {"slices", b.slices},
-        {"most_rows", b.most_rows}, {"walk", b.walk}, {"walkers", b.walkers},       {"threads", b.lanes * b.warps * b.rows},
-        {"blocks", b.blocks},       {"longest", b.longest}, {"cluster", b.cluster}};
+        {"lanes", b.lanes},         {"warps", b.warps},
+        {"chunks", b.chunks},       {"unroll", b.unroll},
+        {"rows", b.rows},           {"slices", b.slices},
+        {"most_rows", b.most_rows}, {"walk", b.walk},
+        {"walkers", b.walkers},     {"threads", b.lanes * b.warps * b.rows},
+        {"blocks", b.blocks},       {"longest", b.longest},
+        {"cluster", b.cluster}};
     for (const auto& [key, number] : numbers)
       if (number > 0) h_.set(key, number);
     return h_;

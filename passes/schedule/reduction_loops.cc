@@ -211,7 +211,7 @@ class LoopPlanner {
     steps_.inline_most(others);
   }
 
-  // The copies of the rows' inputs are loaded a row ahead.
+  // The copies of the rows' inputs are loaded a row ahead. They are inlined last: their readers share loops by then.
   void run_ahead() {
     std::set<std::string> ahead;
     for (const auto& [input, copies] : copies_) {
@@ -222,10 +222,6 @@ class LoopPlanner {
         continue;
       ahead.insert(copies.begin(), copies.end());
     }
-    for (const std::string& copy : ahead) {
-      steps_.inline_at(copy, split_.walked);
-      steps_.circular_buffer(copy, 2);
-    }
     Names others;
     for (OpId op : tensor_ops(g_)) others.push_back(g_[g_[op].results[0]].name);
     for (const Step& step : steps_.steps())
@@ -234,6 +230,10 @@ class LoopPlanner {
           !ahead.contains(step.results[0]))
         others.push_back(step.results[0]);
     steps_.inline_most(others);
+    for (const std::string& copy : ahead) {
+      steps_.inline_at(copy, split_.walked);
+      steps_.circular_buffer(copy, 2);
+    }
   }
 
   // The launch checks that rows are as short as the heuristics say and, where blocks wait for one another, as few. It

@@ -18,13 +18,16 @@
 //   threads    of a block, at most
 //   blocks     that a multiprocessor should hold at once
 //   walk       inner_outer: rows that a thread takes one after another, while it sums columns
+//   walkers    inner_outer: blocks of the grid that take groups of `walk` rows; the sums of their columns are stored for
+//              each group, and all blocks share the columns behind a barrier (column_parts.h). Not set: each block takes
+//              one group, and the last one combines their sums
 //   longest    registers: the longest row that fits
 //   keep       registers, inputs: each pass makes anew what it needs of them. Not set: what was made is kept
 //   cluster    registers: blocks that share a row
 //
 // The loops, outermost first; b and s are of the grid, z, w and l of the block, v is vectorized:
 //   inner registers   b z r w l v; without vectors b z w l r, and a warp that lies inside the row runs without checks
-//   inner_outer       the same, with b split into g of the grid and s
+//   inner_outer       the same, with b split into g of the grid and s; with walkers into g of the grid, o and s
 //   inner passes      b z s o u l v
 //   outer passes      b s o u w l v
 #pragma once

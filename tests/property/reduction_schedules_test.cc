@@ -137,6 +137,56 @@ TEST(ReductionSchedules, BatchNormInClusters) {
   EXPECT_GE(in_two_passes, 10);
 }
 
+// Gradients with sums of columns in two stages: few blocks, so that each takes several groups of rows, and more groups than
+// blocks. One kernel with a barrier of the grid.
+TEST(ReductionSchedules, ColumnsInParts) {
+  if (!find_aten()) GTEST_SKIP() << "the reference is not built";
+  const std::string rows =
+      "  %wb = broadcast %w mask [1, 0]\n  %g = mul %dy, %wb\n  %p = mul %g, %x\n  %s = sum %p over [1]\n"
+      "  %sb = broadcast %s mask [0, 1]\n  %c = mul %x, %sb\n  %dx = sub %g, %c\n  %e = mul %dy, %x\n";
+  const std::string columns[] = {
+      "  %dw = sum %e over [0]\n  output %dx\n  output %dw\n",
+      "  %dwf = sum %e over [0]\n  %dw = mul %dwf, 0.5\n  %db = sum %dy over [0]\n  output %dx\n  output %dw\n  output "
+      "%db\n",
+      // A sum that is read twice and is an output itself, and a maximum.
+      "  %dw = sum %e over [0]\n  %a = abs %dw\n  %b = neg %dw\n  %most = max %dy over [0]\n  output %a\n  output %dx\n"
+      "  output %dw\n  output %b\n  output %most\n",
+      // What two sums make has the older form.
+      "  %dw = sum %e over [0]\n  %db = sum %dy over [0]\n  %a = add %dw, %db\n  output %dx\n  output %a\n",
+  };
+  int in_parts = 0, others = 0;
+  for (const char* dtype : {"f32", "f64"})
+    for (const std::string& made : columns)
+      for (const auto& [m, n] : std::vector<std::pair<int64_t, int64_t>>{
+               {64, 40}, {65, 33}, {127, 8}, {97, 1}, {71, 129}, {600, 1030}, {257, 1201}, {70, 1100}}) {
+        const std::string t = dtype;
+        const Module module =
+            parse_module("fusion @f {\n  %m, %n = size\n  %dy = input " + t + "[%m, %n] contiguous\n  %x = input " + t +
+                         "[%m, %n] contiguous\n  %w = input " + t + "[%n] contiguous\n" + rows + made + "}\n");
+        RunOptions options = automatic();
+        options.device->multiprocessors = n > 1000 ? 2 : 16;  // so that a block has one row at a time
+        std::vector<Argument> inputs;
+        uint64_t seed = 0;
+        for (const std::vector<int64_t>& shape : {std::vector<int64_t>{m, n}, {m, n}, {n}}) {
+          InputSpec spec;
+          spec.dtype = t == "f32" ? Dtype::kFloat : Dtype::kDouble;
+          spec.shape = shape;
+          spec.seed = ++seed;
+          inputs.push_back(make_argument(spec));
+        }
+        const fusebox::Run run = run_program(module, inputs, options);
+        SCOPED_TRACE(print(module) + print_steps(run.steps) + reasons(run.compiled));
+        ASSERT_FALSE(run.failure) << run.failure->message << " " << run.failure->place;
+        if (scheduler_of(run.compiled) == "inner_outer")
+          ++(reasons(run.compiled).find(" walkers ") != std::string::npos ? in_parts : others);
+        for (const CheckedOutput& out : check_outputs(run, inputs))
+          EXPECT_TRUE(out.comparison.ok) << out.comparison.message(out.name);
+      }
+  std::printf("  %d in parts, %d in the older form\n", in_parts, others);
+  EXPECT_GE(in_parts, 20);
+  EXPECT_GE(others, 4);
+}
+
 TEST(ReductionSchedules, GiveWhatTheUnfusedPlanGives) {
   const bool has_reference = find_aten() != nullptr;
   const uint64_t first = setting("FUSEBOX_FIRST_SEED", 1), count = setting("FUSEBOX_SCHEDULES", 2000);

@@ -158,7 +158,7 @@ extern "C" __global__ void fusebox_kernel(const half_t* __restrict__ t0, float* 
   const index_t n0 = index_t(threadIdx.x);
   const index_t n1 = n0 * 4;
   copy_vector<4, Cache::kStreaming>(&local0[0], &t0[n1]);
-  const half_t v0 = local0[3];
+  const half_t v0 = element(local0, 3);
   const float v1 = float(v0);
   const bool p0 = n0 == 0;
   const float v2 = block_reduce<Sum, kBlockX, kFirstThread>(p0 ? v1 : 0.0f, Places<float>{shared0});

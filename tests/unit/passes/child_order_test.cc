@@ -2,7 +2,6 @@
 #include "passes/nest/child_order.h"
 
 #include <gtest/gtest.h>
-
 #include <string>
 
 namespace fusebox::testing {

@@ -297,14 +297,19 @@ const std::string kBackward = program_text("gradients");
 TEST(InnerOuterScheduler, WalksRowsAndSumsColumns) {
   EXPECT_EQ(ask("inner_outer", kBackward, {{16384, 4096}, {16384, 4096}, {16384}, {4096}}),
             "inner_outer axes inner form registers vector 8 in_vectors dy,x,w,dx merge last lanes 32 warps 16 chunks 1 "
-            "unroll 1 rows 1 slices 1 walk 32 threads 512 blocks 1 longest 4096");
+            "unroll 1 rows 1 slices 1 walk 32 walkers 264 threads 512 blocks 2 longest 4096");
   // Short rows share a block.
   EXPECT_EQ(ask("inner_outer", kBackward, {{16384, 256}, {16384, 256}, {16384}, {256}}),
             "inner_outer axes inner form registers vector 8 in_vectors dy,x,w,dx merge last lanes 32 warps 1 chunks 1 "
             "unroll 1 rows 8 slices 1 walk 8 threads 256 blocks 1 longest 256");
   const std::string steps = steps_of("inner_outer", kBackward, {{16384, 4096}, {16384, 4096}, {16384}, {4096}});
   EXPECT_NE(steps.find("assume [%n] at_most 4096"), std::string::npos) << steps;
-  EXPECT_NE(steps.find("bound_launch of [] threads 512 blocks 1"), std::string::npos) << steps;
+  EXPECT_NE(steps.find("bound_launch of [] threads 512 blocks 2"), std::string::npos) << steps;
+  // The parts of the sums are stored for each group of rows, and rows are loaded ahead.
+  for (const char* step : {"rfactor %dwf over [%dwf.s] -> dwf_1", "set_memory_type %dwf_1 in global",
+                           "circular_buffer %dy_1 depth 2", "circular_buffer %x_1 depth 2"})
+    EXPECT_NE(steps.find(step), std::string::npos) << step << "\n" << steps;
+  EXPECT_EQ(steps.find("circular_buffer %w_1"), std::string::npos) << steps;
 }
 
 TEST(InnerOuterScheduler, DeclinesWithAReason) {
