@@ -110,9 +110,8 @@ void CudaEmitter::parameters() {
 
 // A run of two loads or more is followed by `issue_loads`. In a loop, only a run of whole loops is: the loads of one
 // iteration may wait for those of the next.
-void CudaEmitter::region(RegionId id) {
+void CudaEmitter::region(std::span<const OpId> ops) {
   int loads = 0;
-  const std::span<const OpId> ops = g_[id].ops;
   for (size_t i = 0; i < ops.size(); ++i) {
     const Op& next = g_[ops[i]];
     if (!is_between_loads(g_, next)) {
@@ -225,12 +224,36 @@ void CudaEmitter::divide_in_loop(RegionId inner, const std::set<ValueId>& diviso
   line("}");
 }
 
+// Whether the op moves a thread's buffer, or a part of it, to the same place of another one of the same size.
+bool CudaEmitter::is_move(const Op& op) const {
+  if (op.kind != OpKind::kCopy || Operands(op).one("if") || op.operands[1] != op.operands[3]) return false;
+  const auto elements_of = [&](ValueId v) {
+    const OpId def = g_[v].def;
+    const bool is_own = def && g_[def].kind == OpKind::kAllocate && g_.tensor_of(v).memory == MemoryType::kLocal;
+    return is_own ? constant_integer(g_, g_[def].operands[0]) : std::nullopt;
+  };
+  const auto to = elements_of(op.operands[0]);
+  return to && to == elements_of(op.operands[2]);
+}
+
+// Moves between registers at the head of a branch stand before it. Elsewhere they move what nobody reads; inside, the
+// compiler would keep the old registers for the other case.
 void CudaEmitter::branch(const Op& op) {
+  std::span<const OpId> first = g_[op.regions[0]].ops;
+  size_t moves = 0;
+  for (size_t i = 0; i < first.size() && op.regions.size() == 1; ++i) {
+    if (is_move(g_[first[i]]))
+      moves = i + 1;
+    else if (!is_between_loads(g_, g_[first[i]]))
+      break;
+  }
+  region(first.first(moves));
+  if (moves == first.size()) return;
   line("if (" + as(op.operands[0], Dtype::kBool) + ") {");
   for (size_t i = 0; i < op.regions.size(); ++i) {
     if (i > 0) line("} else {");
     ++depth_;
-    region(op.regions[i]);
+    region(i == 0 ? first.subspan(moves) : std::span<const OpId>(g_[op.regions[i]].ops));
     --depth_;
   }
   line("}");

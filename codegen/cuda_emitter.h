@@ -36,7 +36,9 @@ class CudaEmitter {
   std::string launch_bounds() const;
   std::string cluster_dims() const;
   // -- ops
-  void region(RegionId id);
+  void region(RegionId id) { region(std::span<const OpId>(g_[id].ops)); }
+  void region(std::span<const OpId> ops);
+  bool is_move(const Op& op) const;
   void op(const Op& op);
   void scalar(const Op& op);
   void thread(const Op& op);

@@ -100,7 +100,7 @@ Attrs StepMaker::copy_attrs() {
 
 Attrs StepMaker::fork_attrs() {
   Attrs attrs;
-  if (random_.one_in(6)) attrs.set_enum(AttrKey::kCacheOp, random_.pick<CacheOp>());
+  if (random_.one_in(2)) attrs.set_enum(AttrKey::kCacheOp, random_.pick<CacheOp>());
   return attrs;
 }
 
