@@ -19,8 +19,8 @@ void CudaEmitter::look_ahead() {
   for (const OpId id : ops_in_order(g_)) {
     const Op& op = g_[id];
     if (op.kind == OpKind::kAllocate && is_in_pairs(op)) in_pairs_.insert(op.results[0]);
-    if (op.kind == OpKind::kStore || (op.kind == OpKind::kCopy && op.attrs.integer(AttrKey::kWidth, 1) == 1))
-      by_element.insert(op.operands[0]);
+    const bool is_copy = op.kind == OpKind::kCopy && op.attrs.integer(AttrKey::kWidth, 1) > 1;
+    if (!is_copy && op.kind != OpKind::kLoad) by_element.insert(op.operands.begin(), op.operands.end());
     if (op.kind != OpKind::kCopy) continue;
     for (const ValueId v : {op.operands[0], Operands(op).one("from")}) {
       int64_t& bytes = vector_bytes_[v];

@@ -153,7 +153,8 @@ CudaEmitter::Together CudaEmitter::exchanged_together(std::span<const OpId> ops)
            g_[own.one("value")].dtype == g_[workspace].dtype && g_[op.results[0]].dtype == g_[workspace].dtype;
   };
   if (!may_join(first)) return found;
-  // An op may move before the exchange if it is pure, or reads what no other thread writes.
+  // An op may move before the exchange if it is pure, or reads what no other thread writes. Fewer barriers are enough,
+  // because no access relies on those of an exchange (passes/plan/plan_syncs.cc).
   const auto may_move = [&](const Op& op) {
     if (op.kind == OpKind::kLoad) return g_.tensor_of(op.operands[0]).memory == MemoryType::kLocal;
     return demands(op.kind, kPointwise) && !demands(op.kind, kEffect | kRead | kSync | kControl);

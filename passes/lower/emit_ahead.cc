@@ -13,7 +13,9 @@ void KernelEmitter::begin_ahead(uint32_t node, ValueId end) {
   if (tensors.empty()) return;
   Ahead& ahead = ahead_[node];
   ahead = {end, children_ahead(plan_, node), {}};
-  for (int64_t stage = 1; stage < g_.tensor_of(tensors[0]).circular_depth; ++stage) {
+  // A loop of few iterations needs no buffers for more.
+  const int64_t depth = std::min(g_.tensor_of(tensors[0]).circular_depth, kernel_.constant_of(end).value_or(INT64_MAX));
+  for (int64_t stage = 1; stage < std::max<int64_t>(depth, 2); ++stage) {
     auto& buffers = ahead.stages.emplace_back();
     for (const ValueId v : tensors) {
       allocate_local(plan_.buffer_of(v));

@@ -4,7 +4,7 @@
 // The walk keeps the accesses since the last barrier: the ops that wrote and the ops that read each shared or global
 // buffer. If the subtree of a child conflicts with them, a barrier goes before that child. It stands in the innermost
 // loop that holds both accesses. A serial loop is walked twice, so that the end of one iteration meets the start of the
-// next.
+// next. The barriers inside of an exchange do not count: a group of one warp has none, and several exchanges share theirs.
 #include <algorithm>
 
 #include "passes/plan/correspondence.h"

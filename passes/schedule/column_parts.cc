@@ -38,8 +38,10 @@ bool ColumnParts::suits(const Graph& g, const ReductionSpace& space) {
   for (ValueId sum : space.columns) {
     if (g[g[sum].def].results.size() != 1 || size_bytes(g[sum].dtype) < 4) return false;
     for (ValueId v : made_of(g, sum)) {
-      // The loops of what two sums make would come from both.
-      if (!seen.insert(v).second || g[g[v].def].results.size() != 1) return false;
+      // The loops of what two sums make would come from both, and those of another tensor from the rows.
+      const Op& op = g[g[v].def];
+      const auto tensors = std::ranges::count_if(op.operands, [&](ValueId from) { return from && g.is_tensor(from); });
+      if (!seen.insert(v).second || op.results.size() != 1 || tensors != 1) return false;
       const auto& axes = g.tensor_of(v).logical;
       if (axes.size() != 1 || space.axis_of(axes[0]) != space.reduced[0]) return false;
     }

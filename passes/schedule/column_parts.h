@@ -22,7 +22,7 @@ namespace fusebox {
 
 class ColumnParts {
  public:
-  // Whether all column sums of the space can be made so.
+  // Whether all column sums of the space can be made so, and nothing that is made of one reads another tensor.
   static bool suits(const Graph& fusion, const ReductionSpace& space);
 
   // `h` is a choice of the scheduler inner_outer with the number "walkers".

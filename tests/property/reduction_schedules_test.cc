@@ -151,7 +151,8 @@ TEST(ReductionSchedules, ColumnsInParts) {
       // A sum that is read twice and is an output itself, and a maximum.
       "  %dw = sum %e over [0]\n  %a = abs %dw\n  %b = neg %dw\n  %most = max %dy over [0]\n  output %a\n  output %dx\n"
       "  output %dw\n  output %b\n  output %most\n",
-      // What two sums make has the older form.
+      // What two sums make, and what is made of a sum and another tensor, has the older form.
+      "  %dwf = sum %e over [0]\n  %dw = mul %dwf, %w\n  output %dx\n  output %dw\n",
       "  %dw = sum %e over [0]\n  %db = sum %dy over [0]\n  %a = add %dw, %db\n  output %dx\n  output %a\n",
   };
   int in_parts = 0, others = 0;
