@@ -101,6 +101,11 @@ at::Tensor by_tensor(at::Tensor (*f)(const at::Tensor&, const at::Tensor&), cons
   return x.dim() == 0 && x.is_cpu() ? f(y, x) : f(x, y);
 }
 
+// On a GPU, ATen multiplies by the reciprocal of a number that lies on the CPU, which rounds twice.
+at::Tensor divided(const at::Tensor& x, const at::Tensor& y) {
+  return y.dim() == 0 && y.is_cpu() && !x.is_cpu() ? at::div(x, y.to(x.device())) : at::div(x, y);
+}
+
 }  // namespace
 
 BinaryFunction binary_of(OpKind kind) {
@@ -113,7 +118,7 @@ BinaryFunction binary_of(OpKind kind) {
       return [](const at::Tensor& x, const at::Tensor& y) { return at::mul(x, y); };
     case OpKind::kDiv:
     case OpKind::kTruediv:
-      return [](const at::Tensor& x, const at::Tensor& y) { return at::div(x, y); };
+      return divided;
     case OpKind::kAtan2:
       return [](const at::Tensor& x, const at::Tensor& y) { return at::atan2(x, y); };
     case OpKind::kMinimum:

@@ -70,7 +70,7 @@ class Session final : public CudaSession {
   CudaPointer allocate(int64_t bytes) override {
     if (bytes <= 0) return 0;
     CudaPointer pointer = 0;
-    check_call(driver_.cuCtxSetCurrent(context_), "making the GPU current");
+    const Current current(*this);
     const int code = driver_.cuMemAlloc(&pointer, static_cast<size_t>(bytes));
     if (is_kernel_fault(code)) fail_late(code);
     if (code != 0) fail(driver_, code, "allocating " + std::to_string(bytes) + " bytes");
@@ -138,7 +138,7 @@ class Session final : public CudaSession {
 
   void launch(const CudaKernel& kernel, const CudaLaunch& launch) override {
     const CudaReadyLaunch made = ready(kernel, launch);
-    check_call(driver_.cuCtxSetCurrent(context_), "making the GPU current");
+    const Current current(*this);
     // The driver declares the addresses as mutable, and does not write through them.
     start(made, const_cast<void**>(launch.arguments.data()), launch.stream);
   }
@@ -211,9 +211,28 @@ class Session final : public CudaSession {
   }
 
  private:
+  // Makes the GPU current while it lives. The caller's GPU is current again behind it, or none if none was.
+  class Current {
+   public:
+    explicit Current(Session& session) : session_(session) {
+      session.check_call(session.driver_.cuCtxGetCurrent(&before_), "asking for the current GPU");
+      if (before_ != session.context_)
+        session.check_call(session.driver_.cuCtxSetCurrent(session.context_), "making the GPU current");
+    }
+    Current(const Current&) = delete;
+    Current& operator=(const Current&) = delete;
+    ~Current() {
+      if (before_ != session_.context_) session_.driver_.cuCtxSetCurrent(before_);
+    }
+
+   private:
+    Session& session_;
+    void* before_ = nullptr;
+  };
+
   template <class... Parameters, class... Arguments>
   void run(int (*function)(Parameters...), const char* what, Arguments... arguments) {
-    check_call(driver_.cuCtxSetCurrent(context_), "making the GPU current");
+    const Current current(*this);
     check_call(function(arguments...), what);
   }
   void check_call(int code, const char* what) const {
