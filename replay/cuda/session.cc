@@ -111,6 +111,7 @@ class Session final : public CudaSession {
         kernels.push_back(kernel);
       }
     } catch (...) {
+      const Current current(*this);
       driver_.cuModuleUnload(module);
       throw;
     }
