@@ -122,16 +122,23 @@ void CudaEmitter::region(std::span<const OpId> ops) {
       }
       loads = more == 0 ? 0 : loads + more;
     }
-    const Together together = exchanged_together(ops.subspan(i));
-    const auto emitted = [&](const Op& done) {
-      for (const ValueId r : done.results) prepare_divisor(r);
+    const auto emit = [&](const Op& single) {
+      op(single);
+      for (const ValueId r : single.results) prepare_divisor(r);
     };
-    for (const OpId before : together.before) {
-      op(g_[before]);
-      emitted(g_[before]);
+    if (next.kind != OpKind::kBlockReduce) {
+      emit(next);
+      continue;
     }
-    together.reductions.size() > 1 ? collectives(together.reductions) : op(next);
-    for (const OpId done : together.reductions) emitted(g_[done]);
+    const Together together = exchanged_together(ops.subspan(i));
+    for (const OpId before : together.before) emit(g_[before]);
+    if (together.reductions.size() == 1) {
+      emit(next);
+    } else {
+      collectives(together.reductions);
+      for (const OpId done : together.reductions)
+        for (const ValueId r : g_[done].results) prepare_divisor(r);
+    }
     i += together.count - 1;
   }
   if (depth_ > 1 && options_.defects.has(Defect::kCudaNamesRepeat)) names_.restart();

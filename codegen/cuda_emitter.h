@@ -55,11 +55,11 @@ class CudaEmitter {
   bool is_in_pairs(const Op& allocation) const;
   // -- cuda_collectives.cc
   void collective(const Op& op);
-  // The first op, and those behind it with which it can exchange values at once: reductions of one value in a block, by
-  // the same threads and through the same workspace.
+  // The first op, a reduction in a block, and those behind it with which it can exchange values at once: each of one
+  // value, by the same threads and through the same workspace.
   struct Together {
     std::vector<OpId> before;      // ops between them, which are emitted first
-    std::vector<OpId> reductions;  // or the first op, whatever it is
+    std::vector<OpId> reductions;  // the first op, and those that join it
     size_t count = 1;              // of all these ops
   };
   Together exchanged_together(std::span<const OpId> ops) const;

@@ -12,6 +12,15 @@ namespace {
 
 constexpr uint32_t kNone = LoopNode::kNoNode;
 
+// Whether the nest reduces along a loop of such a parallel type.
+template <class Is>
+bool reduces_along(const Graph& g, const NestPlan& plan, const Nest& nest, const Is& is) {
+  const auto& loop = loop_of(g.tensor_of(g[nest.op].results[0]));
+  for (size_t i = 0; i < loop.size(); ++i)
+    if (is_reduction(g, loop[i]) && is(plan.nodes[nest.path[i]].parallel)) return true;
+  return false;
+}
+
 class TreeBuilder {
  public:
   TreeBuilder(const Graph& g, const NestPlan& plan) : g_(g), plan_(plan) { tree_.nodes = plan.nodes; }
@@ -164,7 +173,7 @@ class TreeBuilder {
     if (op.kind == OpKind::kSet) return is_load(op) ? ChildKind::kLoad : ChildKind::kOther;
     if (s.kind == StatementKind::kExchange) return ChildKind::kExchange;
     const bool is_exchange = s.kind == StatementKind::kFinal && demands(op.kind, kReduction) &&
-                             reduces_across_threads(plan_.of(s.op)) &&
+                             reduces_along(g_, plan_, plan_.of(s.op), is_thread) &&
                              !reduces_across_blocks(g_, plan_, plan_.of(s.op));
     return is_exchange ? ChildKind::kExchange : ChildKind::kOther;
   }
@@ -175,13 +184,6 @@ class TreeBuilder {
     return g_.is_tensor(from) && g_[g_[from].def].kind == OpKind::kInput &&
            g_.tensor_of(to).memory != MemoryType::kGlobal &&
            std::ranges::none_of(outputs(g_), [&](const OutputRef& out) { return out.value == to; });
-  }
-
-  bool reduces_across_threads(const Nest& nest) const {
-    const auto& loop = loop_of(g_.tensor_of(g_[nest.op].results[0]));
-    for (size_t i = 0; i < loop.size(); ++i)
-      if (is_reduction(g_, loop[i]) && is_thread(plan_.nodes[nest.path[i]].parallel)) return true;
-    return false;
   }
 
   // `order` has the children that come before a cycle.
@@ -222,13 +224,8 @@ size_t first_reduction_loop(const Graph& g, const NestPlan& plan, const Nest& ne
 }
 
 bool reduces_across_blocks(const Graph& g, const NestPlan& plan, const Nest& nest) {
-  if (!demands(g[nest.op].kind, kReduction)) return false;
-  const auto& loop = loop_of(g.tensor_of(g[nest.op].results[0]));
-  for (size_t i = 0; i < loop.size(); ++i) {
-    const ParallelType p = plan.nodes[nest.path[i]].parallel;
-    if (is_reduction(g, loop[i]) && is_thread(p) && is_grid(p)) return true;
-  }
-  return false;
+  return demands(g[nest.op].kind, kReduction) &&
+         reduces_along(g, plan, nest, [](ParallelType p) { return is_thread(p) && is_grid(p); });
 }
 
 LoopTree build_loop_tree(const Graph& g, const NestPlan& plan, const std::vector<OrderConstraint>& extra) {

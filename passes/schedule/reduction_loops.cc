@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <set>
 
@@ -48,20 +49,20 @@ class LoopPlanner {
     copies_ =
         keeps_row_ && !makes_again_ ? own_copies() : split_passes(g_, space_, cached_, keeps_row_, names_, steps_);
     copy_outputs();
-    ColumnParts parts(g_, space_, access_, h_, names_, steps_);
-    if (has_parts_) parts.split_off();
+    std::optional<ColumnParts> parts;
+    if (has_parts_) parts.emplace(g_, space_, access_, h_, names_, steps_).split_off();
     split_ = split_reference(g_, space_, access_, h_, names_, steps_);
     Names order;
     for (const ScheduledLoop& loop : split_.loops) order.push_back(loop.name);
     steps_.reorder(ref_, order);
-    const Names of_rows = has_parts_ ? parts.of_rows() : Names{};
+    const Names of_rows = parts ? parts->of_rows() : Names{};
     steps_.transform_like(ref_, of_rows);
     const auto overwriting = give_one_thread();
     for (const ScheduledLoop& loop : split_.loops)
       if (loop.type != ParallelType::kSerial) steps_.parallelize(ref_, loop.name, loop.type);
     steps_.parallelize_like(ref_, of_rows);
     for (const auto& [output, chain] : overwriting) mark_one_thread(output, chain);
-    if (has_parts_) parts.schedule();
+    if (parts) parts->schedule();
     mark_copies();
     inline_all();
     state_facts();
