@@ -229,11 +229,10 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
         steps, std::move(plan.decisions),
         SizeClasses(compiled.concretized, rebind(fusion, bindings, compiled.concretized), options.defects),
         memory_classes(fusion, options.inputs, options.defects)};
-    if (options.defects.empty())
-      for (PlannedSegment& p : plan.planned) {
-        std::string name = p.segment.name;
-        planned.emplace(std::move(name), std::move(p));
-      }
+    for (PlannedSegment& p : plan.planned) {
+      std::string name = p.segment.name;
+      planned.emplace(std::move(name), std::move(p));
+    }
     check_internal(leading_rewrites(steps) == leading, "a schedule of the automatic plan begins with a rewrite");
   }
   compiled.defects = options.defects;

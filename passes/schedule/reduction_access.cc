@@ -1,6 +1,7 @@
 #include "passes/schedule/reduction_access.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "ir/domain/domain.h"
@@ -9,6 +10,9 @@
 namespace fusebox {
 
 namespace {
+
+// Bytes of a row. Shorter rows are read in the order in which they lie in memory, so that neighbours share sectors.
+constexpr int64_t kLongRow = 1024;
 
 struct Candidate {
   ValueId value;
@@ -103,6 +107,26 @@ class Finder {
     };
     result.kept = sorted(space_.kept);
     result.reduced = sorted(space_.reduced);
+    if (space_.is_reduced(result.innermost) && row_bytes(main, result.reduced) >= kLongRow)
+      std::ranges::stable_sort(result.kept, {}, [&](DomainId axis) { return bytes_that_lack(axis); });
+  }
+
+  // At most. INT64_MAX if it is not known.
+  int64_t row_bytes(ValueId v, const std::vector<DomainId>& reduced) const {
+    const int64_t row = most_of(view_.sizes, reduced), bytes = size_bytes(g_[v].dtype);
+    return row > std::numeric_limits<int64_t>::max() / bytes ? row : row * bytes;
+  }
+
+  // The bytes of an element of all full inputs that have the same elements all along the axis. If such an axis comes
+  // last, the blocks that read the same row of these inputs run side by side, and find it in the cache.
+  int64_t bytes_that_lack(DomainId axis) const {
+    int64_t bytes = 0;
+    for (const Candidate& c : candidates_)
+      if (c.is_input && space_.is_full(c.value) && std::ranges::none_of(g_.tensor_of(c.value).logical, [&](DomainId d) {
+            return g_[d].iter_type == IterType::kIteration && space_.axis_of(d) == axis;
+          }))
+        bytes += size_bytes(g_[c.value].dtype);
+    return bytes;
   }
 
   // Whether the tensor's elements along the axis lie side by side, and start at a multiple of the width.

@@ -81,6 +81,7 @@ class LoopPlanner {
   // Copies inputs that are read in vectors, full inputs whose loads should be under way together, and small inputs that
   // a thread reads once instead of at every place of a row.
   void copy_inputs() {
+    const bool has_one_access = keeps_row_ && !makes_again_ && !walks_ && h_.number("chunks") == 1;
     for (ValueId v : inputs(g_)) {
       if (!g_.is_tensor(v) || !has_readers(v) || !can_be_cached(g_, v)) continue;
       const bool is_vectorized = in_vectors_.contains(g_[v].name);
@@ -90,6 +91,7 @@ class LoopPlanner {
       const std::string copy = names_.tensor(g_[v].name);
       steps_.cache_after(g_[v].name, copy);
       cached_[g_[v].name] = copy;
+      if (has_one_access && !space_.passes_of(v).contains(0)) early_.insert(copy);
     }
   }
 
@@ -193,7 +195,7 @@ class LoopPlanner {
 
   void inline_all() {
     if (has_parts_) return run_ahead();
-    if (keeps_row_) return steps_.inline_most({});
+    if (keeps_row_) return steps_.inline_most(early_.empty() ? Names{} : all_but(early_));
     // The loads of a strip come together, before what reads them.
     std::set<std::string> loads;
     for (const auto& [input, copies] : copies_)
@@ -223,18 +225,22 @@ class LoopPlanner {
         continue;
       ahead.insert(copies.begin(), copies.end());
     }
-    Names others;
-    for (OpId op : tensor_ops(g_)) others.push_back(g_[g_[op].results[0]].name);
-    for (const Step& step : steps_.steps())
-      if ((step.kind == StepKind::kCacheAfter || step.kind == StepKind::kCacheBefore ||
-           step.kind == StepKind::kCacheFork || step.kind == StepKind::kRfactor) &&
-          !ahead.contains(step.results[0]))
-        others.push_back(step.results[0]);
-    steps_.inline_most(others);
+    steps_.inline_most(all_but(ahead));
     for (const std::string& copy : ahead) {
       steps_.inline_at(copy, split_.walked);
       steps_.circular_buffer(copy, 2);
     }
+  }
+
+  Names all_but(const std::set<std::string>& copies) const {
+    Names result;
+    for (OpId op : tensor_ops(g_)) result.push_back(g_[g_[op].results[0]].name);
+    for (const Step& step : steps_.steps())
+      if ((step.kind == StepKind::kCacheAfter || step.kind == StepKind::kCacheBefore ||
+           step.kind == StepKind::kCacheFork || step.kind == StepKind::kRfactor) &&
+          !copies.contains(step.results[0]))
+        result.push_back(step.results[0]);
+    return result;
   }
 
   // The launch checks that rows are as short as the heuristics say and, where blocks wait for one another, as few. It
@@ -274,9 +280,12 @@ class LoopPlanner {
   const bool is_inner_, keeps_row_, makes_again_, walks_, has_parts_, shares_rows_;
   std::map<std::string, std::string> cached_;               // input → its copy
   std::map<std::string, std::vector<std::string>> copies_;  // input → all copies
-  std::map<std::string, std::string> stored_;               // output → the tensor that is stored
-  std::map<std::string, std::vector<ScheduledLoop>> one_;   // output → its loops of one thread
-  Names made_;                                              // tensors that `cache_before` made
+  // Copies that only later passes read, where a thread has one access of each. They share no loop, so they are loaded
+  // with the row, before its threads wait for one another.
+  std::set<std::string> early_;
+  std::map<std::string, std::string> stored_;              // output → the tensor that is stored
+  std::map<std::string, std::vector<ScheduledLoop>> one_;  // output → its loops of one thread
+  Names made_;                                             // tensors that `cache_before` made
   SplitLoops split_;
 };
 

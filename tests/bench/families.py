@@ -6,8 +6,9 @@
 Needs the Python package (PYTHONPATH=build/python) and a PyTorch for CUDA. No steps are given: schedulers decide. Rows are drawn from 1 to 65,536,
 columns from 32 to 131,072, evenly in their logarithms, half of them odd sizes, and dtypes from f32, f16 and bf16; a tensor has at most
 --most-bytes. Each number is a median of rounds that alternate with PyTorch eager and torch.compile, with the L2 cache flushed before
-(kernels/clock.py). A ratio is the time of torch.compile by that of Fusebox. `--plans` prints what the schedulers decide, on any machine, and
-times nothing.
+(kernels/clock.py). A ratio is the time of torch.compile by that of Fusebox: `ratio` of the GPU's work, `wall` of whole calls from Python, one
+behind the other, `graph` of calls that a CUDA graph replays, where the GPU's work takes less than 10 µs. `--plans` prints what the schedulers
+decide, on any machine, and times nothing.
 """
 
 import argparse
@@ -21,6 +22,8 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from kernels.chosen import chosen_names
+
+SHORT_US = 10  # calls of less GPU time are measured by graph replay too
 
 
 def _softmax_f(f, x):
@@ -237,7 +240,18 @@ def measure(options, clock, name, torch_function, define, kinds, cast, m, n, dty
     with torch.no_grad():
         compiled(*inputs)
         times = clock.alternate(calls, options.rounds)
-    return {**record, **{key: t.median for key, t in times.items()}, "ratio": times["compile"].median / times["fusebox"].median}
+        record.update({key: t.median for key, t in times.items()}, ratio=ratio_of(times))
+        whole = {"fusebox": lambda: f.execute(inputs), "compile": calls["compile"]}
+        wall = clock.wall_us(whole)
+        record.update({f"wall_{key}": t.median for key, t in wall.items()}, wall=ratio_of(wall))
+        if times["fusebox"].median < SHORT_US:
+            graph = clock.graph_us(whole)
+            record.update({f"graph_{key}": t.median for key, t in graph.items()}, graph=ratio_of(graph))
+    return record
+
+
+def ratio_of(times):
+    return times["compile"].median / times["fusebox"].median
 
 
 def tuned_cell(record):
@@ -270,7 +284,7 @@ def main():
     from kernels.clock import Clock
 
     clock, begin, records = Clock(), time.monotonic(), []
-    print("| family | m × n | dtype | plan | Fusebox µs | torch.compile | eager | ratio |\n|---|---|---|---|---|---|---|---|", flush=True)
+    print("| family | m × n | dtype | plan | Fusebox µs | torch.compile | eager | ratio | wall | graph |\n|---|---|---|---|---|---|---|---|---|---|", flush=True)
     for name in names:
         for m, n, dtype in draw_shapes(name, options.seed, options.shapes, options.most_bytes):
             if options.time_limit and time.monotonic() - begin > options.time_limit:
@@ -284,13 +298,16 @@ def main():
             if "error" in record:
                 print(f"{head} {record['error']} |", flush=True)
             else:
-                print(f"{head} {'+'.join(record['plan'])} | {record['fusebox']:.1f} | {record['compile']:.1f} | {record['eager']:.1f} | {record['ratio']:.2f} |{tuned_cell(record)}", flush=True)
+                graph = f"{record['graph']:.2f}" if "graph" in record else "–"
+                print(f"{head} {'+'.join(record['plan'])} | {record['fusebox']:.1f} | {record['compile']:.1f} | {record['eager']:.1f} | {record['ratio']:.2f} | {record['wall']:.2f} | {graph} |{tuned_cell(record)}", flush=True)
             torch.cuda.empty_cache()
             if options.json:
                 options.json.write_text("".join(json.dumps(r) + "\n" for r in records))
-    ratios = [r["ratio"] for r in records if "ratio" in r]
-    if ratios:
-        print(f"\n{len(ratios)} workloads: geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}, least {min(ratios):.2f}")
+    for key in ("ratio", "wall", "graph"):
+        ratios = [r[key] for r in records if key in r]
+        if ratios:
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            print(f"{key}: {len(ratios)} workloads, geometric mean {mean:.2f}, least {min(ratios):.2f}")
     return 1 if any("error" in r for r in records) else 0
 
 

@@ -100,6 +100,40 @@ class Clock:
                 samples[name].append(self.once_us(calls[name], waits[name]))
         return {name: Times.of(s) for name, s in samples.items()}
 
+    def wall_us(self, calls, rounds=5, seconds=0.004):
+        """{name: Times} of a call among many, one behind the other, by the host's clock. A round of each makes as many calls as take about
+        so long, and waits for the GPU once, at its end."""
+        samples, names = {name: [] for name in calls}, list(calls)
+        counts = {}
+        for name, call in calls.items():
+            one = self._run_us(call, 20)
+            counts[name] = max(5, min(1000, int(1e6 * seconds / one)))
+        for i in range(rounds):
+            for name in names[i % len(names):] + names[:i % len(names)]:
+                samples[name].append(self._run_us(calls[name], counts[name]))
+        return {name: Times.of(s) for name, s in samples.items()}
+
+    @staticmethod
+    def _run_us(call, count):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(count):
+            call()
+        torch.cuda.synchronize()
+        return 1e6 * (time.perf_counter() - begin) / count
+
+    def graph_us(self, calls, count=50):
+        """{name: Times} of a call among `count` that one CUDA graph holds, by the host's clock around replays of the graph."""
+        graphs = {}
+        for name, call in calls.items():
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                for _ in range(count):
+                    call()
+            graphs[name] = graph.replay
+        times = self.wall_us(graphs)
+        return {name: Times(t.median / count, t.p10 / count, t.p90 / count, t.rounds) for name, t in times.items()}
+
     def rates(self, rounds=15):
         """Bytes in a microsecond: of a 2 GiB copy (read and written), and of the fastest read of 2 GiB among several of PyTorch's."""
         source = torch.zeros(COPY_BYTES // 4, dtype=torch.float32, device="cuda")

@@ -285,6 +285,41 @@ TEST(PersistentScheduler, OneThreadOfAClusterOverwrites) {
   EXPECT_EQ(testing::plan_of(program, testing::contiguous({{8, 65536}, {8}})).scheduler(), "unfused");
 }
 
+// The rows of all heads that read the same row of the mask run side by side, and find it in the cache.
+TEST(PersistentScheduler, OrdersRowsByWhatInputsShare) {
+  const std::string program =
+      "fusion @f {\n  %b, %h, %s, %t = size\n  %x = input bf16[%b, %h, %s, %t] contiguous\n"
+      "  %m = input bf16[1, 1, %s, %t] contiguity [none, none, true, true]\n  %y = add %x, %m\n  %z = cast %y as f32\n"
+      "  %w = max %z over [3]\n  output %w\n}\n";
+  const auto merges = [&](const Shapes& shapes) {
+    const std::string steps = steps_of("reduction", program, shapes);
+    std::string result;
+    for (size_t i = steps.find("merge"); i != std::string::npos; i = steps.find("merge", i + 1))
+      result += steps.substr(i, steps.find('\n', i) - i) + "; ";
+    return result;
+  };
+  EXPECT_EQ(merges({{2, 32, 512, 2048}, {1, 1, 512, 2048}}),
+            "merge %w.i2 with %w.i0 -> row; merge %w.row with %w.i1 -> rowx; ");
+  // Short rows share sectors with their neighbours in memory.
+  EXPECT_EQ(merges({{2, 32, 512, 64}, {1, 1, 512, 64}}),
+            "merge %w.i0 with %w.i1 -> row; merge %w.row with %w.i2 -> rowx; ");
+}
+
+// What only later passes read is loaded before the threads wait for one another, if a thread has one access of it.
+TEST(PersistentScheduler, LoadsEarlyWhatIsReadLate) {
+  const std::string program =
+      "fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n] contiguous\n  %w = input f32[%n] contiguous\n"
+      "  %s = sum %x over [1]\n  %sb = broadcast %s mask [0, 1]\n  %wb = broadcast %w mask [1, 0]\n"
+      "  %y = sub %x, %sb\n  %z = mul %y, %wb\n  output %z\n}\n";
+  const auto inlined = [&](int64_t columns) {
+    const std::string steps = steps_of("persistent", program, {{64, columns}, {columns}});
+    const size_t begin = steps.find("inline_most");
+    return steps.substr(begin, steps.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(inlined(256), "inline_most of [%s, %sb, %y, %wb, %z, %x_1, %z_1]");
+  EXPECT_EQ(inlined(16384), "inline_most of []");
+}
+
 TEST(PersistentScheduler, StatesTheLongestRowThatFits) {
   const std::string steps = steps_of("persistent", kSoftmax, {{16384, 4096}});
   EXPECT_NE(steps.find("assume [%n] at_most 4096"), std::string::npos) << steps;
