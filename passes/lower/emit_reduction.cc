@@ -78,9 +78,21 @@ static ConstantBits neutral_element(OpKind kind, Dtype d, Dtype declared, const 
   return {static_cast<uint64_t>(max ? lowest : ~lowest), 0};
 }
 
-ValueId KernelEmitter::neutral(const Op& op, size_t result) {
-  const Dtype declared = g_[op.results[result]].dtype, d = accumulator_dtype(declared);
-  return kernel_.constant(d, neutral_element(op.kind, d, declared, defects()));
+ValueId KernelEmitter::neutral(const Op& op, size_t result, Dtype d) {
+  return kernel_.constant(d, neutral_element(op.kind, d, g_[op.results[result]].dtype, defects()));
+}
+
+// An accumulator counts the elements of one strip at most, which the GPU does in half the instructions with 32 bits.
+// Where blocks combine accumulators, these hold the totals.
+Dtype KernelEmitter::held_dtype(OpId id, size_t result) const {
+  const Op& op = g_[id];
+  const Dtype d = accumulator_dtype(g_[op.results[result]].dtype);
+  const auto exchange = plan_.exchanges.find(id);
+  const bool has_totals =
+      exchange != plan_.exchanges.end() && (exchange->second.is_grid || exchange->second.is_cluster);
+  const bool adds_sets = op.operands.size() > 1 && op.operands[1];
+  const bool is_count = op.kind == OpKind::kWelford && result == 2;
+  return is_count && d == Dtype::kInt64 && !has_totals && !adds_sets ? Dtype::kInt32 : d;
 }
 
 Form KernelEmitter::accumulator_place(Site& site) const {
@@ -123,8 +135,10 @@ void KernelEmitter::emit_init(Site& site, Form place) {
   }
   guarded(needed, [&] {
     for (size_t i = 0; i < op.results.size(); ++i)
-      for (size_t level = 0; level <= partials_[site.place.op].size(); ++level)
-        kernel_.store(partial(site.place.op, level)[i], emit_form(site.view.algebra, place), neutral(op, i));
+      for (size_t level = 0; level <= partials_[site.place.op].size(); ++level) {
+        const ValueId buffer = partial(site.place.op, level)[i];
+        kernel_.store(buffer, emit_form(site.view.algebra, place), neutral(op, i, kernel_.graph()[buffer].dtype));
+      }
   });
 }
 
@@ -136,12 +150,12 @@ void KernelEmitter::emit_accumulation(Site& site, Form place) {
   bool is_looped = false;
   for (size_t i = 0; i < loop.size(); ++i)
     is_looped |= is_reduction(g_, loop[i]) && !is_thread(plan_.parallel_of(nest.path[i]));
-  const auto dtype_of = [&](size_t i) { return accumulator_dtype(g_[op.results[i]].dtype); };
+  const auto dtype_of = [&](size_t i) { return held_dtype(site.place.op, i); };
   guarded(emit_conditions(site), [&] {
     const ValueId where = emit_form(site.view.algebra, place);
     std::vector<ValueId> held;
     for (size_t i = 0; i < accumulator.size(); ++i)
-      held.push_back(is_looped && defects().has(Defect::kReductionInitInside) ? neutral(op, i)
+      held.push_back(is_looped && defects().has(Defect::kReductionInitInside) ? neutral(op, i, dtype_of(i))
                                                                               : kernel_.load(accumulator[i], where));
     if (op.kind != OpKind::kWelford) {
       ValueId x = operand_value(site, 0);
@@ -181,6 +195,8 @@ std::vector<ValueId> KernelEmitter::emit_totals(OpId id, ValueId at) {
     // A welford combination loses least if the larger set comes first.
     values = values.empty() ? more : combine(g_[id], more, values);
   }
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = cast_to(values[i], accumulator_dtype(g_[g_[id].results[i]].dtype));
   return values;
 }
 
@@ -251,7 +267,7 @@ void KernelEmitter::emit_results(std::span<const TreeChild> finals) {
 std::vector<ValueId> KernelEmitter::combine(const Op& op, const std::vector<ValueId>& a,
                                             const std::vector<ValueId>& b) {
   std::vector<Dtype> dtypes;
-  for (ValueId v : op.results) dtypes.push_back(accumulator_dtype(g_[v].dtype));
+  for (ValueId v : a) dtypes.push_back(kernel_.graph()[v].dtype);
   const OpKind kind = combine_op(reduce_op(op.kind));
   // a <= b ? b : a, which is a if b is NaN
   if (op.kind == OpKind::kMax && is_floating(dtypes[0]) && defects().has(Defect::kReductionDropsNan))
@@ -265,20 +281,21 @@ std::vector<ValueId> KernelEmitter::combine(const Op& op, const std::vector<Valu
 void KernelEmitter::allocate_accumulator(OpId id) {
   const Op& op = g_[id];
   const int64_t elements = plan_.accumulators.at(id).elements;
-  const auto allocate = [&](const std::string& suffix) {
+  const auto allocate = [&](const std::string& suffix, const auto& dtype_of) {
     std::vector<ValueId> made;
-    for (ValueId v : op.results)
-      made.push_back(kernel_.allocate(accumulator_dtype(g_[v].dtype), MemoryType::kLocal, kernel_.index(elements), {},
-                                      0, "T" + std::to_string(g_[v].tensor.index) + "_acc" + suffix));
+    for (size_t i = 0; i < op.results.size(); ++i)
+      made.push_back(kernel_.allocate(dtype_of(i), MemoryType::kLocal, kernel_.index(elements), {}, 0,
+                                      "T" + std::to_string(g_[op.results[i]].tensor.index) + "_acc" + suffix));
     return made;
   };
-  accumulators_[id] = allocate("");
+  const auto dtype_of = [&](size_t i) { return accumulator_dtype(g_[op.results[i]].dtype); };
+  accumulators_[id] = allocate("", [&](size_t i) { return held_dtype(id, i); });
   partials_[id].clear();
   const auto cascade = plan_.cascades.find(id);
   if (cascade == plan_.cascades.end()) return;
   for (int level = 1; level <= cascade->second.levels; ++level)
-    partials_[id].push_back(allocate(std::to_string(level)));
-  if (cascade->second.is_compensated) partials_[id].push_back(allocate("_error"));
+    partials_[id].push_back(allocate(std::to_string(level), dtype_of));
+  if (cascade->second.is_compensated) partials_[id].push_back(allocate("_error", dtype_of));
 }
 
 ReduceOp KernelEmitter::exchange_op(const Op& op) const {
@@ -304,7 +321,7 @@ std::vector<ValueId> KernelEmitter::emit_block_reduce(const Op& op, const std::v
   std::vector<Dtype> dtypes;
   for (size_t i = 0; i < values.size(); ++i) {
     dtypes.push_back(kernel_.graph()[values[i]].dtype);
-    operands.push_back(neutral(op, i));
+    operands.push_back(neutral(op, i, dtypes[i]));
   }
   for (size_t i = 0; i < values.size(); ++i) operands.push_back(block_workspaces_.at({dtypes[i], static_cast<int>(i)}));
   operands.insert(operands.end(), {ValueId(), ValueId()});  // all threads take part, and no counters are needed

@@ -142,7 +142,10 @@ class KernelEmitter {
   void allocate_cluster_places();
   // Combines a and b once, in the dtypes of the reduction's accumulators.
   std::vector<ValueId> combine(const Op& op, const std::vector<ValueId>& a, const std::vector<ValueId>& b);
-  ValueId neutral(const Op& op, size_t result);
+  // The neutral element of a result, in a dtype that holds it.
+  ValueId neutral(const Op& op, size_t result, Dtype d);
+  // The dtype of a result's accumulator.
+  Dtype held_dtype(OpId op, size_t result) const;
 
   // emit_ahead.cc: loads that run ahead of their loop (passes/plan/ahead.h)
   // Fills the buffers for the first iterations of a loop from 0 to `end`. Does nothing where no load runs ahead of it.
