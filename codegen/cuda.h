@@ -51,6 +51,9 @@ CudaSource emit_cuda(const Graph& kernel, const CudaOptions& options = {});
 // The buffers that the kernel stores to, parameters and its own.
 std::set<ValueId> stored_buffers(const Graph& kernel);
 
+// Whether the kernel uses the parameter to count blocks alone. Such a buffer is ready for the next launch after each one.
+bool is_counters(const Graph& kernel, ValueId parameter);
+
 // Several kernels in one text, each in a namespace of its own, so that they share the time that compiling the headers
 // takes. A kernel's function is as in a text of its own, but its entry is `options.entry` and a number.
 struct CudaModuleSource {

@@ -1,5 +1,8 @@
 // How a kernel is compiled, and what its parameters may be declared as.
+#include <algorithm>
+
 #include "codegen/cuda.h"
+#include "codegen/cuda_operands.h"
 #include "codegen/same_bits.h"
 
 namespace fusebox {
@@ -29,6 +32,21 @@ std::set<ValueId> stored_buffers(const Graph& kernel) {
       if (v && kernel.is_tensor(v)) stored.insert(v);
   }
   return stored;
+}
+
+bool is_counters(const Graph& kernel, ValueId parameter) {
+  bool is_used = false;
+  for (const OpId id : ops_in_order(kernel)) {
+    const Op& op = kernel[id];
+    const auto uses = std::ranges::count(op.operands, parameter);
+    if (uses == 0) continue;
+    is_used = true;
+    int64_t counting = op.kind == OpKind::kGridBarrier ? uses : 0;
+    if (op.kind == OpKind::kGridReduce)
+      for (const char* slot : {"arrive", "sync"}) counting += std::ranges::count(Operands(op).of(slot), parameter);
+    if (counting != uses) return false;
+  }
+  return is_used;
 }
 
 }  // namespace fusebox

@@ -268,9 +268,10 @@ __device__ inline bool comes_last(uint32_t* counter, uint32_t count) {
   int is_last = 0;
   __syncthreads();
   if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) {
-    __threadfence();
-    is_last = atomicInc(counter, count - 1) == count - 1;
-    __threadfence();
+    // Releases what this block stored and acquires what others released, in one access. Two fences would wait twice.
+    uint32_t before;
+    asm volatile("atom.acq_rel.gpu.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(count - 1) : "memory");
+    is_last = before == count - 1;
   }
   return __syncthreads_or(is_last) != 0;
 }

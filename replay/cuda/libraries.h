@@ -48,6 +48,8 @@ namespace fusebox {
   FUNCTION(cuStreamCreate, cuStreamCreate, void**, unsigned)                                                           \
   FUNCTION(cuStreamDestroy, cuStreamDestroy_v2, void*)                                                                 \
   FUNCTION(cuStreamSynchronize, cuStreamSynchronize, void*)                                                            \
+  FUNCTION(cuStreamIsCapturing, cuStreamIsCapturing, void*, int*)                                                      \
+  FUNCTION(cuStreamGetId, cuStreamGetId, void*, unsigned long long*)                                                   \
   FUNCTION(cuStreamWaitEvent, cuStreamWaitEvent, void*, void*, unsigned)                                               \
   FUNCTION(cuEventCreate, cuEventCreate, void**, unsigned)                                                             \
   FUNCTION(cuEventDestroy, cuEventDestroy_v2, void*)                                                                   \

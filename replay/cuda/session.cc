@@ -185,6 +185,14 @@ class Session final : public CudaSession {
     return stream;
   }
   void destroy_stream(CudaStream stream) override { run(driver_.cuStreamDestroy, "ending a stream", stream); }
+  std::optional<uint64_t> stream_number(CudaStream stream) override {
+    int is_captured = 0;
+    run(driver_.cuStreamIsCapturing, "asking about a stream", stream, &is_captured);
+    if (is_captured != 0) return std::nullopt;
+    unsigned long long number = 0;
+    run(driver_.cuStreamGetId, "asking about a stream", stream, &number);
+    return number;
+  }
   void synchronize(CudaStream stream) override { run(driver_.cuStreamSynchronize, "a kernel or copy", stream); }
   void synchronize() override {
     const LaunchLog::Mark before = log_.mark();

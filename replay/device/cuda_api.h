@@ -21,6 +21,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -131,6 +132,9 @@ class CudaSession {
 
   virtual CudaStream create_stream() = 0;
   virtual void destroy_stream(CudaStream stream) = 0;
+  // A number that no other stream of the process has, earlier or later ones included. Nothing if the stream is captured:
+  // then what is enqueued runs at another time, on other streams.
+  virtual std::optional<uint64_t> stream_number(CudaStream stream) = 0;
   // Waits for the stream. An error of a kernel that ran is thrown here.
   virtual void synchronize(CudaStream stream) = 0;
   virtual void synchronize() = 0;  // the whole device

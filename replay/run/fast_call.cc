@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <set>
 
+#include "codegen/cuda.h"
 #include "ir/table/error.h"
 #include "replay/device/module_loader.h"
 #include "replay/device/nvtx.h"
@@ -17,12 +19,63 @@ bool may_stay_open(Dtype d) {
   return d == Dtype::kDouble || d == Dtype::kFloat || d == Dtype::kInt64 || d == Dtype::kInt32;
 }
 
+// Memory in which the kernels of a call count their blocks. A launch leaves it ready for the next one, so it is cleared
+// once, and not before each call, which would take as long as a small kernel.
+//
+// Invariant: it belongs to the first stream that asks, on which one launch ends before the next one begins. Others get
+// nothing, and neither does a stream that is captured: what is captured may run anywhere.
+class OwnCounters {
+ public:
+  explicit OwnCounters(CudaSession* session) : session_(session) {}
+  OwnCounters(const OwnCounters&) = delete;
+  OwnCounters& operator=(const OwnCounters&) = delete;
+  ~OwnCounters() {
+    try {
+      session_->free(memory_);
+    } catch (const Error&) {  // the context is broken, and its memory is lost
+    }
+  }
+
+  // Takes bytes for one buffer, and returns its place.
+  uint64_t add(int64_t bytes) {
+    const auto place = static_cast<uint64_t>(bytes_);
+    bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return place;
+  }
+
+  // 0: this stream has none.
+  CudaPointer of(CudaStream stream) {
+    if (bytes_ == 0) return 0;
+    const std::optional<uint64_t> number = session_->stream_number(stream);
+    if (!number) return 0;
+    uint64_t owner = kNobody;
+    if (!owner_.compare_exchange_strong(owner, *number)) return owner == *number ? memory_.load() : 0;
+    const CudaPointer made = session_->allocate(bytes_);
+    session_->fill(made, 0, bytes_, stream);
+    memory_ = made;
+    return made;
+  }
+
+ private:
+  static constexpr int64_t kAlignment = 256;
+  static constexpr uint64_t kNobody = ~uint64_t{0};
+
+  CudaSession* session_;
+  int64_t bytes_ = 0;
+  std::atomic<uint64_t> owner_ = kNobody;
+  std::atomic<CudaPointer> memory_ = 0;
+};
+
 class CudaCall final : public FastCall {
  public:
   CudaCall(const ResolvedCall& call, std::span<const NamedKernel> kernels, std::span<const Argument> arguments,
            std::shared_ptr<Device> device, std::map<std::string, AtenForm> aten_forms)
-      : device_(std::move(device)), session_(device_->session()), forms_(std::move(aten_forms)) {
+      : device_(std::move(device)),
+        session_(device_->session()),
+        counters_(device_->session()),
+        forms_(std::move(aten_forms)) {
     take_tensors(call);
+    take_counters(call, kernels);
     for (size_t i = 0; i < arguments.size(); ++i)
       open_scalars.push_back(call.is_open_scalar[i] && may_stay_open(arguments[i].dtype)
                                  ? std::optional(arguments[i].dtype)
@@ -46,7 +99,8 @@ class CudaCall final : public FastCall {
     void* const previous = session_->enter();
     try {
       std::vector<AtenValue> made(made_count_);
-      for (const Work& work : work_) run(work, at, made);
+      const CudaPointer counters = counters_.of(at.stream);
+      for (const Work& work : work_) run(work, at, made, counters);
     } catch (...) {
       session_->leave(previous);
       throw;
@@ -56,10 +110,10 @@ class CudaCall final : public FastCall {
 
  private:
   struct Place {
-    enum class Kind : uint8_t { kInput, kOutput, kArena, kMade, kScalar, kBits };
+    enum class Kind : uint8_t { kInput, kOutput, kArena, kCounters, kMade, kScalar, kBits };
     Kind kind = Kind::kBits;
-    uint64_t at = 0;  // an index, an offset in the arena, or the low bits
-    uint64_t high = 0;
+    uint64_t at = 0;    // an index, an offset in the arena, or the low bits
+    uint64_t high = 0;  // of counters: their offset among the call's own
   };
   // The tensor that an ATen segment makes.
   struct Made {
@@ -107,6 +161,25 @@ class CudaCall final : public FastCall {
         outputs.push_back({t.dtype, t.shape, t.strides, t.is_by_aten});
       }
     }
+  }
+
+  // Finds the buffers that begin at 0, and in which kernels do nothing but count their blocks.
+  void take_counters(const ResolvedCall& call, std::span<const NamedKernel> kernels) {
+    std::set<uint32_t> zeroed, others;
+    for (const ResolvedStep& step : call.steps) {
+      if (step.kind == ResolvedStep::Kind::kZero) zeroed.insert(step.to);
+      if (step.kind == ResolvedStep::Kind::kCopy) others.insert({step.to, step.from});
+      if (step.kind == ResolvedStep::Kind::kAten) others.insert(step.made.begin(), step.made.end());
+      const auto parameters =
+          step.kind == ResolvedStep::Kind::kLaunch ? inputs(*kernels[step.kernel].kernel) : std::vector<ValueId>();
+      for (size_t i = 0; i < step.arguments.size(); ++i)
+        if (step.arguments[i].kind == ResolvedArgument::Kind::kTensor &&
+            (i >= parameters.size() || !is_counters(*kernels[step.kernel].kernel, parameters[i])))
+          others.insert(step.arguments[i].from);
+    }
+    for (const uint32_t slot : zeroed)
+      if (places_[slot].kind == Place::Kind::kArena && !others.contains(slot) && call.tensors[slot].bytes > 0)
+        places_[slot] = {Place::Kind::kCounters, places_[slot].at, counters_.add(call.tensors[slot].bytes)};
   }
 
   void add(const ResolvedCall& call, const ResolvedStep& step, std::span<const NamedKernel> kernels,
@@ -158,13 +231,14 @@ class CudaCall final : public FastCall {
     work_.push_back(std::move(work));
   }
 
-  void run_aten(const Work& work, const FastAddresses& at, std::vector<AtenValue>& all) const {
+  void run_aten(const Work& work, const FastAddresses& at, std::vector<AtenValue>& all, CudaPointer counters) const {
     const AtenApi& aten = load_aten();
     AtenPlace place = device_->aten_place();
     place.stream = at.stream;
     std::vector<AtenValue> given = work.given;
     for (size_t i = 0; i < given.size(); ++i)
-      if (!given[i].is_scalar) given[i].data = reinterpret_cast<void*>(value(arguments_[work.first + i], at, all));
+      if (!given[i].is_scalar)
+        given[i].data = reinterpret_cast<void*>(value(arguments_[work.first + i], at, all, counters));
     std::vector<AtenValue> made = aten.run(work.form->graph, given, place, work.form->one_call());
     check_internal(made.size() == work.made.size(),
                    "an ATen segment makes another number of tensors than was inferred");
@@ -182,7 +256,8 @@ class CudaCall final : public FastCall {
     return {Place::Kind::kBits, bits.low, bits.high};
   }
 
-  static uint64_t value(const Place& p, const FastAddresses& at, const std::vector<AtenValue>& made) {
+  static uint64_t value(const Place& p, const FastAddresses& at, const std::vector<AtenValue>& made,
+                        CudaPointer counters) {
     switch (p.kind) {
       case Place::Kind::kInput:
         return at.inputs[p.at];
@@ -190,6 +265,8 @@ class CudaCall final : public FastCall {
         return at.outputs[p.at];
       case Place::Kind::kArena:
         return at.arena + p.at;
+      case Place::Kind::kCounters:
+        return counters != 0 ? counters + p.high : at.arena + p.at;
       case Place::Kind::kMade:
         return reinterpret_cast<uint64_t>(made[p.at].data);
       case Place::Kind::kScalar:
@@ -200,12 +277,15 @@ class CudaCall final : public FastCall {
     return p.at;
   }
 
-  void run(const Work& work, const FastAddresses& at, std::vector<AtenValue>& made) const {
-    if (work.kind == ResolvedStep::Kind::kAten) return run_aten(work, at, made);
-    if (work.kind == ResolvedStep::Kind::kZero)
-      return session_->fill(value(work.to, at, made), 0, work.bytes, at.stream);
+  void run(const Work& work, const FastAddresses& at, std::vector<AtenValue>& made, CudaPointer counters) const {
+    if (work.kind == ResolvedStep::Kind::kAten) return run_aten(work, at, made, counters);
+    const auto address = [&](const Place& p) { return value(p, at, made, counters); };
+    if (work.kind == ResolvedStep::Kind::kZero) {
+      if (work.to.kind == Place::Kind::kCounters && counters != 0) return;
+      return session_->fill(address(work.to), 0, work.bytes, at.stream);
+    }
     if (work.kind == ResolvedStep::Kind::kCopy)
-      return session_->copy_on_device(value(work.to, at, made), value(work.from, at, made), work.bytes, at.stream);
+      return session_->copy_on_device(address(work.to), address(work.from), work.bytes, at.stream);
     const NvtxRange range(work.launch.name);
     constexpr size_t kOnStack = 32;
     std::array<std::array<uint64_t, 2>, kOnStack> values;
@@ -216,7 +296,7 @@ class CudaCall final : public FastCall {
     void** const a = work.count > kOnStack ? more_addresses.data() : addresses.data();
     for (size_t i = 0; i < work.count; ++i) {
       const Place& p = arguments_[work.first + i];
-      v[i] = {value(p, at, made), p.high};
+      v[i] = {address(p), p.high};
       a[i] = v[i].data();
     }
     session_->start(work.launch, a, at.stream);
@@ -224,6 +304,7 @@ class CudaCall final : public FastCall {
 
   std::shared_ptr<Device> device_;  // holds the kernels
   CudaSession* session_;
+  mutable OwnCounters counters_;
   std::vector<Place> places_;  // by slot
   std::vector<Place> arguments_;
   std::vector<Work> work_;

@@ -2,8 +2,9 @@
 // `_fusebox` makes it; the extension `_fusebox_torch`, which needs PyTorch's libraries, finds it by the tensors of a call
 // and starts it. They share it in a capsule.
 //
-// Invariants: nothing but `is_stale` changes after construction, so several threads may start one call. `start` allocates nothing
-// but what ATen segments make, waits for nothing and takes no lock.
+// Invariants: nothing but `is_stale` and the owner of the counters changes after construction, so several threads may
+// start one call. `start` allocates nothing but what ATen segments make and, once, the counters. It waits for nothing and
+// takes no lock.
 //
 //   call.start({.inputs = …, .outputs = …, .arena = …, .scalars = …, .stream = stream});
 #pragma once

@@ -23,6 +23,9 @@ class NotingSession : public testing::HostSession {
       started.back().arguments.push_back(*static_cast<const uint64_t*>(arguments[i]));
   }
   void fill(CudaPointer to, uint8_t, int64_t bytes, CudaStream) override { cleared.push_back({to, bytes}); }
+  std::optional<uint64_t> stream_number(CudaStream stream) override {
+    return is_captured ? std::nullopt : HostSession::stream_number(stream);
+  }
 
   struct Started {
     unsigned blocks;
@@ -32,6 +35,7 @@ class NotingSession : public testing::HostSession {
   std::vector<size_t> counts;  // by launch: how many arguments to note
   std::vector<Started> started;
   std::vector<std::pair<CudaPointer, int64_t>> cleared;
+  bool is_captured = false;
 };
 
 using NotingGpu = testing::IdleGpu<NotingSession>;
@@ -167,6 +171,54 @@ TEST(FastCall, AnOutputThatIsAnInputNeedsTheHostProgram) {
 }
 )");
   EXPECT_FALSE(made->call);
+}
+
+// A launch leaves the counters of its blocks ready for the next one on its stream. Any other place is cleared first.
+TEST(FastCall, ClearsCountersOncePerStream) {
+  const auto made = make(R"(fusion @f {
+  %n = size
+  %x = input f32[%n] contiguous
+  %y = sum %x over [0]
+  output %y
+}
+steps @f {
+  split %y.i0 by 4 -> o, t
+  parallelize %y.o on grid.x
+  parallelize %y.t on block.x
+}
+inputs @f host {
+  %x = f32[32] normal seed 1
+}
+)");
+  ASSERT_NE(made->call, nullptr);
+  NotingSession& session = made->gpu->starts;
+  session.counts.assign(8, session.counts.at(0));
+  const uint64_t input = 0x1000, output = 0x2000, arena = 0x3000;
+  int streams[2] = {};
+  // Where the counters of a call lie, and how often memory was cleared for it.
+  const auto start = [&](int* stream) {
+    session.cleared.clear();
+    made->call->start({.inputs = &input, .outputs = &output, .arena = arena, .scalars = nullptr, .stream = stream});
+    const bool in_arena = std::ranges::any_of(session.started.back().arguments, [&](uint64_t a) {
+      return a >= arena && std::ranges::count(session.cleared, a, [](const auto& c) { return c.first; }) > 0;
+    });
+    return std::pair(in_arena, session.cleared.size());
+  };
+  session.is_captured = true;
+  EXPECT_EQ(start(&streams[0]), std::pair(true, size_t{1}));
+  session.is_captured = false;
+  start(&streams[0]);
+  const auto own = session.cleared.at(0).first;
+  EXPECT_EQ(session.cleared.size(), 1u);
+  EXPECT_EQ(std::ranges::count(session.started.back().arguments, own), 1);
+  EXPECT_EQ(start(&streams[0]), std::pair(false, size_t{0}));
+  EXPECT_EQ(std::ranges::count(session.started.back().arguments, own), 1);
+  // Another stream, and a capture on the first.
+  EXPECT_EQ(start(&streams[1]), std::pair(true, size_t{1}));
+  session.is_captured = true;
+  EXPECT_EQ(start(&streams[0]), std::pair(true, size_t{1}));
+  session.is_captured = false;
+  EXPECT_EQ(start(&streams[0]), std::pair(false, size_t{0}));
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ class HostSession : public CudaSession {
   void leave(void*) override {}
   CudaStream create_stream() override { return nullptr; }
   void destroy_stream(CudaStream) override {}
+  std::optional<uint64_t> stream_number(CudaStream stream) override { return reinterpret_cast<uint64_t>(stream); }
   void synchronize(CudaStream) override {}
   void opt_in_shared(CudaKernel&) override {}
   void synchronize() override {}
