@@ -83,7 +83,10 @@ class Chooser {
     const bool is_longest = accesses >= kManyAccesses && !has_moments();
     const bool is_found_again = !may_slice && finds_rows_again();
     const int64_t most = may_slice ? kSlicedStripThreads : is_longest ? kLongestStripThreads : kStripThreads;
-    const int64_t wanted = may_slice || loads_of_pass() > 1 ? kUnroll : kLongUnroll;
+    // Running moments of narrow accesses wait for arithmetic. More loads then pass beside it, and threads of other rows
+    // would wait in the same barriers: on an H100, moments of [2880, 118954] in f16 took 277 µs so, and 351 µs otherwise.
+    const bool is_busy = may_slice && has_moments() && !has_full_vectors();
+    const int64_t wanted = (may_slice && !is_busy) || loads_of_pass() > 1 ? kUnroll : kLongUnroll;
     int64_t lanes = std::clamp(power_of_two_from(ceil_div(accesses, wanted)), warp, most);
     // A few blocks alone on the GPU: each takes all threads that it can have.
     if (!may_slice && leaves_most_idle() && !has_moments())
@@ -101,7 +104,7 @@ class Chooser {
     // A walk of one round and a part of another leaves most threads idle in that part. Where two blocks share a
     // multiprocessor, the other one is busy meanwhile.
     while (!is_found_again && unroll > kUnroll && 2 * lanes * unroll > accesses) unroll /= 2;
-    const int64_t rows = rows_of_block(lanes, may_slice ? kThreadsOfSums : kThreadsOfShortRows);
+    const int64_t rows = is_busy ? 1 : rows_of_block(lanes, may_slice ? kThreadsOfSums : kThreadsOfShortRows);
     // Rows that are walked again need registers for what they keep from pass to pass.
     const int64_t blocks = may_slice ? blocks_of_multiprocessor(lanes * rows) : is_found_again ? kLeastHeld : 1;
     return plan("passes", {.lanes = lanes, .unroll = unroll, .rows = rows, .slices = slices, .blocks = blocks});
@@ -138,16 +141,24 @@ class Chooser {
   // exchange. On an H200, rms norm of [1216, 56448] in bf16 took 157 µs so, and 182 µs in blocks that read rows again. On an
   // H100, batch norm of [32, 256, 3136] in f32 took 79 µs so, and 109 µs in blocks that read channels again.
   std::optional<Heuristics> in_many_clusters() {
-    if (!fills_gpu(kBlocksOfCluster) || !has_full_vectors() || !stores_rows()) return std::nullopt;
+    if (!fills_gpu(kBlocksOfCluster) || !has_full_vectors() || !(stores_rows() || loses_rows())) return std::nullopt;
     return in_cluster_of(kBlocksOfCluster);
   }
 
   // Whether blocks that read rows again find them in the L2 cache, because nothing is stored meanwhile, and a
   // multiprocessor has registers for two of them. A loss of [8192, 50304] in bf16 took 297 µs so on an H100, and 516 µs in
   // the registers of blocks of which a multiprocessor holds one. On an H200 it took 276 µs in clusters, and 237 µs otherwise.
-  bool finds_rows_again() const {
+  // Rows of 142,704 bytes are too long: a loss of [6336, 35676] in f32 took 348 µs so on an H100, and 299 µs in clusters.
+  bool finds_rows_again() const { return reads_rows_alone() && fit_in_cache(); }
+  bool loses_rows() const { return reads_rows_alone() && !fit_in_cache(); }
+  bool reads_rows_alone() const {
     return fills_gpu() && has_full_vectors() && !stores_rows() && !has_moments() &&
            ceil_div(sizes_.row, access_.vector) < kManyAccesses;
+  }
+  // Whether two thirds of the cache hold the rows that all blocks walk at once.
+  bool fit_in_cache() const {
+    const int64_t blocks = kLeastHeld * view_.device.multiprocessors;
+    return sizes_.row <= view_.device.l2_bytes * 2 / 3 / (blocks * bytes_of_loads());
   }
   // Whether a multiprocessor holds but one block of those that keep rows, after `in_registers`.
   bool is_held_once() const { return is_held_once_; }
