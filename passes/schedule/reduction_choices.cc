@@ -106,7 +106,10 @@ class Chooser {
     while (!is_found_again && unroll > kUnroll && 2 * lanes * unroll > accesses) unroll /= 2;
     const int64_t rows = is_busy ? 1 : rows_of_block(lanes, may_slice ? kThreadsOfSums : kThreadsOfShortRows);
     // Rows that are walked again need registers for what they keep from pass to pass.
-    const int64_t blocks = may_slice ? blocks_of_multiprocessor(lanes * rows) : is_found_again ? kLeastHeld : 1;
+    const int64_t blocks = is_busy          ? 1
+                           : may_slice      ? blocks_of_multiprocessor(lanes * rows)
+                           : is_found_again ? kLeastHeld
+                                            : 1;
     return plan("passes", {.lanes = lanes, .unroll = unroll, .rows = rows, .slices = slices, .blocks = blocks});
   }
 
@@ -145,16 +148,17 @@ class Chooser {
     return in_cluster_of(kBlocksOfCluster);
   }
 
-  // Whether blocks that read rows again find them in the L2 cache, because nothing is stored meanwhile, and a
-  // multiprocessor has registers for two of them. A loss of [8192, 50304] in bf16 took 297 µs so on an H100, and 516 µs in
-  // the registers of blocks of which a multiprocessor holds one. On an H200 it took 276 µs in clusters, and 237 µs otherwise.
-  // Rows of 142,704 bytes are too long: a loss of [6336, 35676] in f32 took 348 µs so on an H100, and 299 µs in clusters.
-  bool finds_rows_again() const { return reads_rows_alone() && fit_in_cache(); }
-  bool loses_rows() const { return reads_rows_alone() && !fit_in_cache(); }
+  // Whether blocks that read rows again disturb the L2 cache with nothing else.
   bool reads_rows_alone() const {
     return fills_gpu() && has_full_vectors() && !stores_rows() && !has_moments() &&
            ceil_div(sizes_.row, access_.vector) < kManyAccesses;
   }
+  // Whether they find the rows there, and a multiprocessor has registers for two of them. A loss of [8192, 50304] in bf16
+  // took 297 µs so on an H100, and 516 µs in the registers of blocks of which a multiprocessor holds one. On an H200 it
+  // took 276 µs in clusters, and 237 µs otherwise. Rows of 142,704 bytes are too long: a loss of [6336, 35676] in f32 took
+  // 348 µs so on an H100, and 299 µs in clusters.
+  bool finds_rows_again() const { return reads_rows_alone() && fit_in_cache(); }
+  bool loses_rows() const { return reads_rows_alone() && !fit_in_cache(); }
   // Whether two thirds of the cache hold the rows that all blocks walk at once.
   bool fit_in_cache() const {
     const int64_t blocks = kLeastHeld * view_.device.multiprocessors;
@@ -286,7 +290,7 @@ class Chooser {
     is_held_once_ = held(*block, kept) < kLeastHeld;
     if (kept.is_of_inputs)
       block->blocks = std::max<int64_t>(held(*block, kept), 1);
-    else if (are_many_clusters(cluster))
+    else if (are_many_clusters(cluster) && stores_rows())
       block->blocks = kLeastHeld;
     Heuristics h = kept_row(*block, view_.defects.has(Defect::kLongestShort) ? 1 : 0);
     if (kept.is_of_inputs) h.set("keep", "inputs");
@@ -556,7 +560,7 @@ std::optional<Heuristics> choose_passes(const ScheduleView& view, const Reductio
     const auto h = chooser.in_registers();
     if (!h || chooser.is_held_once())
       if (auto many = clusters.in_many_clusters()) return many;
-    if (h && chooser.is_held_once() && clusters.finds_rows_again()) return clusters.in_strips(false);
+    if (h && chooser.is_held_once() && clusters.reads_rows_alone()) return clusters.in_strips(false);
     if (h) return h;
   }
   if (chooser.is_inner() && chooser.has_rows_to_share()) return chooser.in_shared_strips();

@@ -79,6 +79,16 @@ TEST(ReductionScheduler, ChoosesBySize) {
             "slices 528 threads 256 blocks 4");
 }
 
+// Running moments of narrow accesses are bound by arithmetic: more loads at once, and no other row in the block.
+TEST(ReductionScheduler, NarrowMomentsLoadMoreAtOnce) {
+  std::string moments = kRowSum;
+  moments.replace(moments.find("%y = sum"), 8, "%y, %s, %k = welford");
+  EXPECT_EQ(
+      ask("reduction", moments, {{2880, 118954}}),
+      "reduction axes inner form passes vector 2 in_vectors x merge last lanes 256 warps 1 unroll 8 rows 1 slices "
+      "1 threads 256 blocks 1");
+}
+
 // A thread takes whole columns of few elements, in full vectors, as in a pointwise kernel.
 TEST(ReductionScheduler, AThreadTakesAShortColumn) {
   EXPECT_EQ(ask("reduction", kColumnSum, {{1, 1 << 20}}),
@@ -218,6 +228,11 @@ TEST(PersistentScheduler, FindsRowsAgainThatAreNotStored) {
   // Rows that a multiprocessor holds twice stay in registers, and so do rows that are read in narrow accesses.
   EXPECT_NE(ask("persistent", loss, {{8192, 32768}, {8192}}).find("form registers"), std::string::npos);
   EXPECT_NE(ask("persistent", loss, {{8192, 50257}, {8192}}).find("form registers"), std::string::npos);
+  // Rows that the cache does not hold twice stay in clusters.
+  std::string wide = loss;
+  for (size_t i = wide.find("bf16"); i != std::string::npos; i = wide.find("bf16")) wide.replace(i, 4, "f32");
+  EXPECT_NE(ask("persistent", wide, {{6336, 35676}, {6336}}).find("form registers"), std::string::npos);
+  EXPECT_NE(ask("persistent", wide, {{6336, 35676}, {6336}}).find("cluster 8"), std::string::npos);
   // Few rows leave multiprocessors with one block in any case.
   EXPECT_NE(ask("persistent", loss, {{132, 50304}, {132}}).find("blocks 1"), std::string::npos);
   // Blocks of which two read more than the cache holds keep more threads.
