@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <set>
 
 #include "ir/module/architecture.h"
 #include "passes/schedule/column_parts.h"
+#include "passes/schedule/kept_bytes.h"
 #include "passes/schedule/known_divisors.h"
 
 namespace fusebox {
@@ -223,7 +223,7 @@ class Chooser {
 
   // Rows in registers, and sums of columns beside them: a thread walks several rows. Nothing if no block holds a row.
   std::optional<Heuristics> in_walks() {
-    const int64_t width = access_.vector, bytes = kept_bytes() + column_bytes();
+    const int64_t width = access_.vector, bytes = kept_bytes(view_.fusion, space_) + column_bytes(view_.fusion, space_);
     for (int64_t chunks = std::max<int64_t>(kLeastElements / width, 1); chunks * width <= kManyElements; chunks *= 2) {
       const auto warps = warps_of_row(chunks, bytes);
       if (!warps) continue;
@@ -278,10 +278,11 @@ class Chooser {
   // A row in the registers of a block, or the part of it that each of `cluster` blocks keeps, if that is not 0. Nothing
   // if no block holds it, or if a multiprocessor holds too few of the blocks of many clusters.
   std::optional<Heuristics> in_block(int64_t cluster) {
-    Kept kept{kept_bytes()};
+    Kept kept{kept_bytes(view_.fusion, space_)};
     std::optional<Block> block = block_of(cluster, kept);
     if (fills_gpu(cluster) && (!block || cluster > 0 || held(*block, kept) < kLeastHeld) && makes_again_cheaply())
-      if (const Kept of_inputs{repeated_bytes(), true}; of_inputs.bytes < most_kept_bytes())
+      if (const Kept of_inputs{repeated_bytes(view_.fusion, space_), true};
+          of_inputs.bytes < most_kept_bytes(view_.fusion, space_))
         if (const auto other = block_of(cluster, of_inputs)) {
           block = other;
           kept = of_inputs;
@@ -472,70 +473,6 @@ class Chooser {
 
   // Blocks that walk rows, if there are enough rows.
   int64_t walkers() const { return 4 * view_.device.multiprocessors; }
-
-  // The bytes of the column sums that a thread keeps for each element of a row, in whole registers.
-  int64_t column_bytes() const {
-    const Graph& g = view_.fusion;
-    int64_t bytes = 0;
-    for (ValueId v : space_.columns)
-      for (ValueId result : g[g[v].def].results) bytes += size_bytes(g[result].dtype);
-    return 4 * ceil_div(bytes, 4);
-  }
-
-  // The full values that are read in a later pass than the one that makes them: f(value, first pass, last pass).
-  template <class F>
-  void each_kept(const F& f) const {
-    const Graph& g = view_.fusion;
-    const auto first_pass = [&](ValueId v) { return space_.passes_of(v).empty() ? 0 : *space_.passes_of(v).begin(); };
-    for (uint32_t i = 0; i < g.values.size(); ++i) {
-      const ValueId v(i);
-      if (!g.is_tensor(v) || !g[v].def || !space_.is_full(v) || space_.passes_of(v).size() < 2) continue;
-      int last = first_pass(v);
-      for (OpId op : tensor_ops(g)) {
-        if (!reads_by_loops(g, op, v)) continue;
-        const ValueId reader = g[op].results[0];
-        last = std::max(last, demands(g[op].kind, kReduction) ? space_.depth_of(reader) - 1 : first_pass(reader));
-      }
-      if (last > first_pass(v)) f(v, first_pass(v), last);
-    }
-  }
-
-  // The bytes that an element of a row has in inputs that several passes need, if each pass makes anew what it needs.
-  int64_t repeated_bytes() const {
-    const Graph& g = view_.fusion;
-    std::vector<std::set<int>> needed(g.values.size());  // the passes, by value
-    for (const OutputRef& out : outputs(g))
-      if (g.is_tensor(out.value)) needed[out.value.index].insert(space_.depth_of(out.value));
-    const auto ops = tensor_ops(g);
-    for (size_t i = ops.size(); i-- > 0;) {
-      const ValueId made = g[ops[i]].results[0];
-      if (demands(g[ops[i]].kind, kReduction)) needed[made.index] = {space_.depth_of(made) - 1};
-      for (ValueId v : g[ops[i]].operands)
-        if (v && g.is_tensor(v) && reads_by_loops(g, ops[i], v))
-          needed[v.index].insert(needed[made.index].begin(), needed[made.index].end());
-    }
-    int64_t bytes = 0;
-    for (ValueId v : inputs(g))
-      if (g.is_tensor(v) && space_.is_full(v) && needed[v.index].size() > 1) bytes += size_bytes(g[v].dtype);
-    return std::max<int64_t>(bytes, 1);
-  }
-
-  // The bytes that a thread keeps of each element of a row, from the pass that makes them to a later one, in whole
-  // registers.
-  int64_t kept_bytes() const {
-    int64_t bytes = 0;
-    each_kept([&](ValueId v, int, int) { bytes += size_bytes(view_.fusion[v].dtype); });
-    return 4 * ceil_div(bytes, 4);
-  }
-  // The most that it keeps at once, between two passes.
-  int64_t most_kept_bytes() const {
-    std::vector<int64_t> behind(static_cast<size_t>(space_.passes));
-    each_kept([&](ValueId v, int first, int last) {
-      for (int pass = first; pass < last; ++pass)
-        behind[static_cast<size_t>(pass)] += size_bytes(view_.fusion[v].dtype);
-    });
-    return *std::ranges::max_element(behind);
-  }
 
   const ScheduleView& view_;
   const ReductionSpace& space_;
