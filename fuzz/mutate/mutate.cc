@@ -173,6 +173,7 @@ std::optional<Case> mutate(RandomSource& random, const Case& from, const Case& o
     if (!m) continue;
     std::optional<Case> c = apply_mutation(base, *m);
     if (!c) continue;
+    if (options.compiles && !options.compiles()) return c;
     try {
       CompileOptions compile_options{
           .inputs = bound_inputs(c->inputs()), .defects = options.defects, .infer = infer_by_aten()};
