@@ -89,7 +89,7 @@ class Writer {
       return {"quotient(" + operand(0) + ", " + operands_[1].divisor + ")", c_};
     }
     if (is_complex(c_)) headers_.need(CudaHeader::kComplex);
-    return infix("/");
+    return {operand(0) + " / " + cuda_divisor(operands_[1], c_, headers_), c_};
   }
   Typed real_library(std::string_view name) {
     to_floating();

@@ -100,6 +100,8 @@ std::string cuda_literal(Dtype dtype, ConstantBits bits, bool bare = false);
 std::string cuda_convert(std::string text, Dtype from, Dtype to, CudaHeaders& headers);
 // A term as a dtype. A constant is converted at once.
 std::string cuda_term(const CudaTerm& term, Dtype to, CudaHeaders& headers, bool bare = false);
+// A term as the divisor of floats. NVRTC would warn of the number 0 there (#39-D), so that is written by its bits.
+std::string cuda_divisor(const CudaTerm& term, Dtype to, CudaHeaders& headers);
 
 // Whether a constant is a power of two, or the negative of one. The compiler multiplies instead of dividing by it.
 bool is_power_of_two(Dtype dtype, const std::optional<ConstantBits>& constant);

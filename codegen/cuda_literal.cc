@@ -25,15 +25,11 @@ std::string shortest(Float value) {
   return result;
 }
 
-std::string float_literal(float value) {
-  if (!std::isfinite(value)) return "__uint_as_float(" + hex(std::bit_cast<uint32_t>(value)) + "u)";
-  return shortest(value) + "f";
-}
+std::string by_bits(float value) { return "__uint_as_float(" + hex(std::bit_cast<uint32_t>(value)) + "u)"; }
+std::string by_bits(double value) { return "__longlong_as_double(" + hex(std::bit_cast<uint64_t>(value)) + ")"; }
 
-std::string double_literal(double value) {
-  if (!std::isfinite(value)) return "__longlong_as_double(" + hex(std::bit_cast<uint64_t>(value)) + ")";
-  return shortest(value);
-}
+std::string float_literal(float value) { return std::isfinite(value) ? shortest(value) + "f" : by_bits(value); }
+std::string double_literal(double value) { return std::isfinite(value) ? shortest(value) : by_bits(value); }
 
 std::string integer_literal(Dtype dtype, uint64_t bits, bool bare) {
   const int64_t value = static_cast<int64_t>(bits);
@@ -100,6 +96,17 @@ std::string cuda_convert(std::string text, Dtype from, Dtype to, CudaHeaders& he
 std::string cuda_term(const CudaTerm& term, Dtype to, CudaHeaders& headers, bool bare) {
   if (!term.constant) return cuda_convert(term.text, term.dtype, to, headers);
   return cuda_literal(to, convert(term.dtype, *term.constant, to), bare);
+}
+
+std::string cuda_divisor(const CudaTerm& term, Dtype to, CudaHeaders& headers) {
+  if (term.constant) {
+    const ConstantBits bits = convert(term.dtype, *term.constant, to);
+    const float f = std::bit_cast<float>(static_cast<uint32_t>(bits.low));
+    const double d = std::bit_cast<double>(bits.low);
+    if (to == Dtype::kFloat && f == 0) return by_bits(f);
+    if (to == Dtype::kDouble && d == 0) return by_bits(d);
+  }
+  return cuda_term(term, to, headers);
 }
 
 }  // namespace fusebox

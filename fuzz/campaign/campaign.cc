@@ -410,9 +410,10 @@ class CampaignRun {
     w.range.deadly.push_back({number, a.part});
     // A whole batch died: a later run finds out which case it was.
     if (a.part != kGpuBatch)
-      w.deaths.push_back(
-          {number, check_of_death(a.death),
-           "case " + std::to_string(number) + " " + a.death + (a.output.empty() ? "" : "; it printed: " + a.output)});
+      w.deaths.push_back({number, check_of_death(a.death),
+                          "case " + std::to_string(number) + ", seed " +
+                              std::to_string(case_seed(runner_.seed, number)) + ", " + a.death +
+                              (a.output.empty() ? "" : "; it printed: " + a.output)});
     waiting_.push_front(std::move(w));
   }
 

@@ -116,7 +116,7 @@ class ScoreWorker {
   bool is_clean(Case c, uint64_t number, const std::string& stage) {
     c.compiled.reset();
     try {
-      if (stage == "generate") {
+      if (stage == "generate" && c.lineage.empty()) {
         CaseOptions options = clean_.cases;
         options.steps.defects = {};
         generate_case(c.seed, options);

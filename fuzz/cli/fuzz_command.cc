@@ -39,7 +39,7 @@ int list_defects(const Common& common) {
 }
 
 int print_case(uint64_t seed, const Common& common) {
-  const fuzz::DrawnCase drawn = fuzz::generate_case(seed, {});
+  const fuzz::DrawnCase drawn = fuzz::generate_case(seed, fuzz::campaign_cases());
   const std::string text = print(drawn.value.module);
   if (!common.json) {
     print_text(text);

@@ -360,6 +360,14 @@ std::vector<ValueId> FusionMaker::indexed(OpKind kind) {
   const int64_t dim = written(axis, rank_of(g_, x));
   Extents extents = extents_of(x);
   const int64_t extent = extents[axis];
+  // A select without elements takes any index.
+  const bool takes_any = family_of(kind) == AxisRule::kSelected && !random_.one_in(4) &&
+                         std::ranges::count(extents, 0) > (extent == 0 ? 1 : 0);
+  if (takes_any) {
+    Attrs attrs;
+    attrs.set(AttrKey::kAxis, dim);
+    return g_[add_op(g_, Graph::body(), kind, {x, scalar_of(g_, index_scalar(random_.between(-2, 9)))}, attrs)].results;
+  }
   if (extent == 0) return {};
   const Dtype by = random_.one_in(2) ? Dtype::kInt32 : Dtype::kInt64;
   const auto without_broadcasts = [&](const Extents& e) {

@@ -200,6 +200,7 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
   }
   result.steps = std::move(maker.steps);
   for (;; ++result.repairs) {
+    if (options.compiles && !options.compiles()) return result;
     try {
       result.compiled = compile(
           fusion, sizes,

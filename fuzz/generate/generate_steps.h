@@ -2,12 +2,13 @@
 // repaired by removing the steps that the error names.
 //
 // Invariants: the same choices give the same steps; every step applied when it was drawn; the resulting list either
-// compiles, and the compiled module comes with it, or is refused with a coded error.
+// compiles, and the compiled module comes with it, or is refused with a coded error, unless `compiles` ended the draw.
 //
 //   GeneratedSteps s = generate_steps(random, f.graph, f.sizes);
 //   s.steps, s.compiled                  // s.repairs: how often a list was refused before
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,6 +30,8 @@ struct StepsOptions {
   Defects defects = {};          // for compiling
   std::vector<BoundInput> inputs = {};
   Focus focus = {};
+  // Called before each compilation; false ends the draw with the list as it is. May be empty.
+  std::function<bool()> compiles = {};
 };
 
 struct GeneratedSteps {

@@ -24,11 +24,13 @@ const MutationRow& row_named(std::string_view name) {
   throw Error(ErrorCode::kUnknownName, "no mutation has this name; see mutation_table.inc", std::string(name));
 }
 
-// True if every constant index lies inside its axis.
+// True if every constant index lies inside its axis. A select without elements takes any index.
 bool constant_indices_fit(const Graph& g, const Bindings& sizes) {
   for (const Op& op : g.ops) {
     const auto at = index_operand(op.kind);
     if (!at || !op.operands[*at]) continue;
+    if (op.kind == OpKind::kSelect)
+      if (const auto made = evaluate_shape(g, op.results[0], sizes); made && std::ranges::count(*made, 0) > 0) continue;
     const auto index = constant_integer(g, op.operands[*at]);
     const auto shape = evaluate_shape(g, op.operands[0], sizes);
     if (!index || !shape || shape->empty()) continue;
@@ -173,6 +175,7 @@ std::optional<Case> mutate(RandomSource& random, const Case& from, const Case& o
     if (!m) continue;
     std::optional<Case> c = apply_mutation(base, *m);
     if (!c) continue;
+    if (options.compiles && !options.compiles()) return c;
     try {
       CompileOptions compile_options{
           .inputs = bound_inputs(c->inputs()), .defects = options.defects, .infer = infer_by_aten()};

@@ -8,6 +8,7 @@
 //   auto same = apply_mutation(from, c->lineage.back());           // without compiling it
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -30,6 +31,8 @@ std::span<const MutationRow> mutation_rows();
 struct MutateOptions {
   size_t tries = 4;      // draws until one compiles
   Defects defects = {};  // for compiling
+  // Called before each compilation; false returns the case as it is. May be empty.
+  std::function<bool()> compiles = {};
 };
 
 // Makes one to three mutations and keeps each only if the case stays valid. Returns nothing if none was kept.

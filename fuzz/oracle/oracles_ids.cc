@@ -6,9 +6,9 @@
 #include "fuzz/index_laws/batch.h"
 #include "fuzz/oracle/oracle.h"
 #include "ir/domain/domain.h"
-#include "ir/infer/bind.h"
 #include "ir/table/error.h"
 #include "passes/identity/id_graph_builder.h"
+#include "passes/schedule/apply_steps.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -283,8 +283,8 @@ void id_graphs(OracleRun& run) {
       if (g[d].parallel == ParallelType::kVectorize) return;
   }
   try {
-    const Bindings sizes = bind_sizes(g, bound_inputs(run.subject().inputs()));
-    IdCheck(run, g, sizes).check();
+    // A schedule may give the inputs another order.
+    IdCheck(run, g, rebind(run.fusion(), run.sizes(), g)).check();
   } catch (const Error& e) {
     if (row_of(e.code).outcome == Outcome::kInternal) run.report("id-graphs", e, "the id graphs of the schedule");
   }

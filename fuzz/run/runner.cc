@@ -12,9 +12,6 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Different numbers give different seeds, so no two cases share their choices.
-uint64_t case_seed(uint64_t seed, uint64_t number) { return seed * 0x100000001b3u + number; }
-
 // The number of valid cases kept for mutation.
 constexpr size_t kPool = 64;
 
@@ -205,7 +202,9 @@ class BlockRun {
     if (deadly.part == kDrawing || !counts()) return;
     at(kDrawing);
     Case c;
+    if (deadly.part >= kFirstCompilation) deadly_compilation_ = deadly.part;
     if (draw(c) && hooks_.deadly) hooks_.deadly(deadly, c);
+    deadly_compilation_.reset();
   }
 
   // Draws a case. Returns false if there is none that compiles.
@@ -222,6 +221,11 @@ class BlockRun {
 
   bool draw_any(Case& c) {
     const uint64_t seed = c.seed;
+    const auto compiles = [&, part = kFirstCompilation]() mutable {
+      if (deadly_compilation_ == part) return false;
+      at(part++);
+      return true;
+    };
     // An unmutated case must be exactly that of its seed, so other choices come from another source.
     RandomSource random(~seed);
     if (options_.mutate_one_in > 0 && pool_.size() > 4 && random.one_in(options_.mutate_one_in)) {
@@ -229,7 +233,7 @@ class BlockRun {
       ++mutated_.of;
       const Case& from = pool_[random.below(pool_.size())];
       const Case& other = pool_[random.below(pool_.size())];
-      auto mutated = mutate(random, from, other, {.defects = options_.defects});
+      auto mutated = mutate(random, from, other, {.defects = options_.defects, .compiles = compiles});
       if (!mutated) {
         ++since_told_.refusals["mutation"];
         return false;
@@ -239,7 +243,9 @@ class BlockRun {
       c = *std::move(mutated);
       return true;
     }
-    DrawnCase drawn = generate_case(seed, options_.cases);
+    CaseOptions cases = options_.cases;
+    cases.steps.compiles = compiles;
+    DrawnCase drawn = generate_case(seed, cases);
     since_told_.op_attempts += drawn.op_attempts;
     since_told_.ops += drawn.ops;
     const bool is_legal = drawn.repairs == 0 && !drawn.refusal;
@@ -298,9 +304,10 @@ class BlockRun {
   const BlockRange& range_;
   const BlockHooks& hooks_;
   uint64_t number_ = 0;
-  Share legal_, mutated_, valid_;  // of the block
-  Statistics since_told_;          // of the cases since the last report
-  Statistics counted_;             // earlier ones, if nobody is told
+  std::optional<uint64_t> deadly_compilation_;  // where to end the draw of a deadly case
+  Share legal_, mutated_, valid_;               // of the block
+  Statistics since_told_;                       // of the cases since the last report
+  Statistics counted_;                          // earlier ones, if nobody is told
   bool is_stopped_ = false;
   std::chrono::steady_clock::time_point told_at_ = std::chrono::steady_clock::now();
   std::deque<Case> pool_;
@@ -375,8 +382,10 @@ void count_unfused(const Compiled& c, Statistics& s) {
 
 }  // namespace
 
+uint64_t case_seed(uint64_t seed, uint64_t number) { return seed * 0x100000001b3u + number; }
+
 std::string stage_of_part(uint64_t part) {
-  if (part == kDrawing) return "generate";
+  if (part == kDrawing || part >= kFirstCompilation) return "generate";
   if (part == kGpuBatch) return "gpu";
   if (part == kSaving || part - kFirstOracle >= oracle_rows().size()) return "bundle";
   return std::string(oracle_rows()[part - kFirstOracle].text);

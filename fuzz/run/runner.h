@@ -46,9 +46,14 @@ struct RunnerOptions {
 
 Statistics run_cases(const RunnerOptions& options);
 
+// The seed of a case, for generate_case. Different numbers give different seeds, so no two cases share their choices.
+uint64_t case_seed(uint64_t seed, uint64_t number);
+
 // The parts of a case: drawing it, saving it, compiling it for the GPU together with others, and judging it (an
 // oracle's row + kFirstOracle).
 inline constexpr uint64_t kDrawing = 0, kSaving = 1, kGpuBatch = 2, kFirstOracle = 3;
+// A draw compiles a case until it is accepted. Its n-th compilation is the part n + kFirstCompilation.
+inline constexpr uint64_t kFirstCompilation = uint64_t{1} << 32;
 // `generate`, `bundle`, `gpu`, or the oracle's name.
 std::string stage_of_part(uint64_t part);
 

@@ -145,6 +145,10 @@ Carried viewed(const Carried& c, F&& f) {
   return r;
 }
 
+// Whether the slice at one place of the axis has no elements. Then every place is right, as in bind_sizes.
+bool is_slice_empty(const at::Tensor& t, int64_t axis);
+// The slice at a place of the axis, which ATen would refuse for some of the right places.
+at::Tensor slice_at(const at::Tensor& t, int64_t axis, int64_t index);
 // Throws kIndexOutOfRange if the end of a group lies before its beginning or beyond the extent.
 void check_group_end(const Graph& g, ValueId ends, int64_t begin, int64_t end, int64_t extent);
 // Throws kSizeMismatch if an axis has fewer elements than are asked for.

@@ -90,7 +90,7 @@ at::Tensor Native::indexed(const Op& op) const {
   int64_t axis = op.attrs.integer(AttrKey::kAxis);
   if (axis < 0) axis += t.dim();
   if (op.kind == OpKind::kSelect)
-    return g_.is_tensor(op.operands[1]) ? at::Tensor() : t.select(axis, integer(op.operands[1]));
+    return g_.is_tensor(op.operands[1]) ? at::Tensor() : slice_at(t, axis, integer(op.operands[1]));
   if (!g_.is_tensor(op.operands[1])) return {};
   if (dtype(op.operands[1]) != Dtype::kInt32 && dtype(op.operands[1]) != Dtype::kInt64 &&
       dtype(op.operands[1]) != Dtype::kIndex)

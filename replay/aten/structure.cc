@@ -24,6 +24,20 @@ at::Tensor padded(const at::Tensor& t, const std::vector<int64_t>& widths, const
 
 }  // namespace
 
+bool is_slice_empty(const at::Tensor& t, int64_t axis) {
+  for (int64_t a = 0; a < t.dim(); ++a)
+    if (a != axis && t.size(a) == 0) return true;
+  return false;
+}
+
+at::Tensor slice_at(const at::Tensor& t, int64_t axis, int64_t index) {
+  if (!is_slice_empty(t, axis)) return t.select(axis, index);
+  std::vector<int64_t> shape = t.sizes().vec(), strides = t.strides().vec();
+  shape.erase(shape.begin() + axis);
+  strides.erase(strides.begin() + axis);
+  return t.as_strided(shape, strides);
+}
+
 Carried Evaluator::metadata(const Op& op, Carried x) {
   switch (op.kind) {
     case OpKind::kBroadcast:
@@ -144,7 +158,8 @@ Carried Evaluator::indexed(const Op& op) {
   int64_t axis = op.attrs.integer(AttrKey::kAxis);
   if (axis < 0) axis += x.value.dim();
   const int64_t extent = x.value.size(axis);
-  check_indices(index.value, extent, op.kind == OpKind::kSelect, op.operands[1]);
+  const bool is_select = op.kind == OpKind::kSelect;
+  if (!is_select || !is_slice_empty(x.value, axis)) check_indices(index.value, extent, is_select, op.operands[1]);
   // If an index depends on a real number near a jump, the element that it reads may be any.
   at::Tensor loose;
   if (!index.exact()) loose = free_where(index.bound > 0);
@@ -152,7 +167,7 @@ Carried Evaluator::indexed(const Op& op) {
   switch (op.kind) {
     case OpKind::kSelect: {
       const int64_t i = index.value.item<int64_t>();
-      return viewed(x, [&](const at::Tensor& t) { return t.select(axis, i); });
+      return viewed(x, [&](const at::Tensor& t) { return slice_at(t, axis, i); });
     }
     case OpKind::kIndexSelect: {
       const at::Tensor list = index.value.reshape({-1});

@@ -1,5 +1,6 @@
 // A campaign in worker processes: the cases do not depend on the number of processes or on interruptions, and cases
 // that kill their process are findings.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -8,8 +9,10 @@
 #include <thread>
 
 #include "fuzz/campaign/campaign.h"
+#include "fuzz/reduce/reduce.h"
 #include "fuzz/report/report.h"
 #include "ir/table/error.h"
+#include "ir/text/print.h"
 #include "replay/data/file.h"
 #include "serde/decode.h"
 #include "tests/fuzz/folder.h"
@@ -174,9 +177,11 @@ TEST(Durable, WhatKillsAWorkerIsAFinding) {
   EXPECT_FALSE(find(s, "host-checks timeout")->file.empty());
   ASSERT_TRUE(find(s, "host-checks memory"));
   EXPECT_EQ(find(s, "host-checks memory")->number, deadly.memory);
-  // A case that cannot be drawn has no file.
-  ASSERT_TRUE(find(s, "generate crash SIGILL"));
-  EXPECT_EQ(find(s, "generate crash SIGILL")->file, "");
+  // A case that cannot be drawn has no file, but its seed is told.
+  const KeptFinding* undrawn = find(s, "generate crash SIGILL");
+  ASSERT_TRUE(undrawn);
+  EXPECT_EQ(undrawn->file, "");
+  EXPECT_NE(undrawn->finding.message.find("seed " + std::to_string(case_seed(3, deadly.drawing))), std::string::npos);
   // It goes on without dying again.
   options.runner.runs = 500;
   const CampaignState more = run_campaign(options);
@@ -186,6 +191,46 @@ TEST(Durable, WhatKillsAWorkerIsAFinding) {
   EXPECT_NE(page.find("host-checks crash SIGSEGV"), std::string::npos);
   EXPECT_NE(page.find("href=\"findings/host-checks-crash-SIGSEGV.fuse\""), std::string::npos);
   EXPECT_NE(page.find("data:image/svg+xml;base64,"), std::string::npos);
+}
+
+// The first case from `from` on that is mutated if it and the cases of `deadly` die when they are compiled first.
+uint64_t first_mutated(const RunnerOptions& options, uint64_t from, std::vector<DeadlyCase> deadly) {
+  deadly.emplace_back();
+  bool is_mutated = false;
+  BlockHooks hooks;
+  hooks.deadly = [&](const DeadlyCase&, const Case& c) { is_mutated = !c.lineage.empty(); };
+  for (uint64_t number = from;; ++number) {
+    deadly.back() = {number, kFirstCompilation};
+    run_block(options, {.end = number + 1, .deadly = deadly}, hooks);
+    if (is_mutated) return number;
+  }
+}
+
+// The draw compiles a case, so a case that cannot be compiled ends the draw. It is saved all the same.
+TEST(Durable, ACaseThatCannotBeCompiledIsSaved) {
+  const Folder folder("compiled");
+  CampaignOptions options = small(80);
+  constexpr uint64_t kDrawn = 2;
+  const uint64_t mutated = first_mutated(options.runner, 40, {{kDrawn, kFirstCompilation}});
+  options.at = [&](uint64_t number, uint64_t part) {
+    if (part != kFirstCompilation) return;
+    if (number == kDrawn) ::raise(SIGILL);
+    if (number == mutated) ::raise(SIGSEGV);
+  };
+  options.runner.out = folder.path();
+  const Statistics s = run_campaign(options).statistics;
+  EXPECT_EQ(s.cases, 80u);
+  EXPECT_EQ(s.died, 2u);
+  const KeptFinding* drawn = find(s, "generate crash SIGILL");
+  ASSERT_TRUE(drawn);
+  const Case of_seed = generate_case(case_seed(3, kDrawn), options.runner.cases).value;
+  EXPECT_EQ(print(load_finding(drawn->file).subject.fusion()), print(of_seed.fusion()));
+  const KeptFinding* crash = find(s, "generate crash SIGSEGV");
+  ASSERT_TRUE(crash);
+  EXPECT_EQ(crash->number, mutated);
+  // The lineage has a line for the seed and one for each mutation.
+  EXPECT_GT(std::ranges::count(crash->lineage, '\n'), 1);
+  EXPECT_EQ(print_lineage(load_finding(crash->file).subject), crash->lineage);
 }
 
 TEST(Durable, ADeathIsToldAlthoughTheTimeIsOver) {

@@ -71,6 +71,15 @@ def test_a_case_is_printed_and_judged(tmp_path):
     assert not findings and summary["valid"]
 
 
+def test_the_printed_case_is_the_one_of_a_campaign(tmp_path):
+    findings, _ = fuzz("--runs", 100, "--jobs", 1, "--oracle", "host-checks", "--defect", DEFECT, "--out", tmp_path)
+    seeds = {f["file"]: f["lineage"].split()[1] for f in findings if f["lineage"].count("\n") == 1 and f["file"]}
+    assert seeds
+    for file, seed in seeds.items():
+        fusion = fusebox("fuzz", "--print-case", seed).stdout.split("steps @")[0]
+        assert fusion in fusebox("show", file).stdout
+
+
 def test_several_programs_are_judged_from_one_text(tmp_path):
     texts = [fusebox("fuzz", "--print-case", seed).stdout.replace("@f", f"@case_{seed}") for seed in (4294967729, 4294967731)]
     path = tmp_path / "batch.fir"

@@ -189,6 +189,28 @@ steps @f {
 }
 
 // The strides of the record, although ATen would choose others here.
+// ATen refuses every index of an axis without elements. Where the result has none, every index is right.
+TEST(AtenSegment, ASelectOfNothingTakesAnyIndex) {
+  NEEDS_ATEN;
+  constexpr const char* kSelects = R"(fusion @f {
+  %n = size
+  %k = input i64
+  %x = input f32[%n, 3, %n] contiguity [false, true, false]
+  %y = select %x, 0 axis 2
+  %z = select %x, %k axis -1
+  output %y
+  output %z
+}
+steps @f {
+  assign of [%y, %z] name "part" by aten
+}
+)";
+  const Program empty(kSelects,
+                      {make_argument(parse_input_option("k=7_i64"), Dtype::kInt64, true),
+                       make_argument(parse_input_option("x=f32[0, 3, 0] strides [8, 2, 1]"), Dtype::kFloat, false)});
+  expect_right(empty);
+}
+
 TEST(AtenSegment, AReplayImposesTheRecordedLayouts) {
   NEEDS_ATEN;
   const Module m = parse_module(kSlice);

@@ -142,6 +142,10 @@ TEST_F(Aten, IndexedOps) {
   // Two sources for one place: either result passes.
   run(scatter, {x, list(Dtype::kInt64, {2, 2}, {2, 0, 1, 1}), source});
   EXPECT_EQ(last_.ambiguous, 1);
+  // No element is read, so every index is right.
+  EXPECT_EQ(run("fusion @f {\n  %n = size\n  %x = input f32[%n, 3, %n]\n  %y = select %x, 7 axis 2\n  output %y\n}",
+                {made("f32[0, 3, 0] normal")}),
+            Numbers{});
   testing::expect_error(ErrorCode::kIndexOutOfRange, "%i", [&] {
     run(head + "  %i = input i64[2]\n  %y = index_select %x, %i axis 1\n  output %y\n}",
         {x, list(Dtype::kInt64, {2}, {0, 3})});
