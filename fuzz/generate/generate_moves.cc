@@ -147,7 +147,13 @@ ValueId FusionMaker::there_and_back(ValueId x) {
       const int64_t first = random_.one_in(4) ? random_.between(0, extents[at] - 1) : 0;
       starts[at] = Scalar(first);
       stops[at] = Scalar(first + 1);
-      return expand(g_, slice(g_, x, starts, stops), sizes);
+      const ValueId wide = expand(g_, slice(g_, x, starts, stops), sizes);
+      if (random_.one_in(2)) return wide;
+      // A part of an axis that the sizes may leave one element. Reshapes make it many.
+      starts[at] = Scalar(random_.between(0, extents[at]));
+      const ValueId part = slice(g_, wide, starts, sizes);
+      for (size_t i = 0; i < rank; ++i) sizes[i] = size_of(g_, part, static_cast<int64_t>(i));
+      return reshape(g_, reshape(g_, part, {-1}), sizes);
     }
     case 1: {
       const int64_t before = random_.between(0, 2), first = random_.one_in(2) ? before : random_.between(0, 2);
@@ -167,8 +173,17 @@ ValueId FusionMaker::there_and_back(ValueId x) {
 }
 
 ValueId FusionMaker::joined(ValueId x) {
-  const size_t axis = axis_of(x);
+  size_t axis = axis_of(x);
+  // A square that is joined with itself first: one extent is a multiple of another.
+  const auto squares = equal_axes(x);
+  const bool is_square = !squares.empty() && random_.one_in(2);
+  if (is_square) {
+    const auto [kept, doubled] = random_.pick(squares);
+    axis = kept;
+    x = cat(g_, {x, x}, written(doubled, rank_of(g_, x)));
+  }
   std::vector<ValueId> parts = {x};
+  if (is_square) parts.push_back(x);
   for (size_t n = random_.below(3); n > 0; --n) {
     Extents extents = extents_of(x);
     if (random_.one_in(3)) {

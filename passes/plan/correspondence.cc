@@ -4,6 +4,7 @@
 
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
+#include "ir/domain/joined_axis.h"
 #include "passes/plan/statement_view.h"
 
 namespace fusebox {
@@ -56,7 +57,7 @@ class Comparer {
 
   bool walks_alike() {
     if (!reads_in_place() || mine_.size() != loop_.size()) return false;
-    pairs_ = map_producer_to_consumer(g_, consumer_, operand_);
+    pairs_ = domains_at_one_place();
     for (size_t i = 0; i < loop_.size(); ++i)
       if (plan_.is_replicated(mine_[i]) || !is_made_alike(loop_[i], mine_[i])) return false;
     return true;
@@ -113,6 +114,18 @@ class Comparer {
     return true;
   }
 
+  // The domains of the operand that the consumer reads at its own place: axes, and the axis that a cat joins, resized to
+  // the cat's. The extents of the joined tensors make the cat's in every run. As forms they may not: if the program
+  // equates 2*n with 2, a scalar for n + 1 + n is 3, and n + 1 is not.
+  std::vector<DomainPair> domains_at_one_place() const {
+    auto pairs = map_producer_to_consumer(g_, consumer_, operand_);
+    const auto joined = joined_axis(g_, consumer_, operand_);
+    if (!joined) return pairs;
+    if (const TransformId resize = joining_resize(g_, g_[leader_].tensor, *joined))
+      pairs.push_back({g_[resize].outputs[0], joined->result});
+    return pairs;
+  }
+
   // Whether the same transforms make both domains from axes that the consumer reads at its own place. Then both are one
   // function of the elements, without a form of it.
   bool is_made_alike(DomainId from, DomainId to) const {
@@ -136,7 +149,7 @@ class Comparer {
   // Most ops read their operands along loops that the same steps have made.
   void compare_transforms() {
     if (!reads_in_place()) return;
-    pairs_ = map_producer_to_consumer(g_, consumer_, operand_);
+    pairs_ = domains_at_one_place();
     for (size_t i = 0; i < loop_.size(); ++i) {
       if (wants_shared(i) && !plan_.is_replicated(mine_[i])) result_.shared[i] = is_made_alike(loop_[i], mine_[i]);
       if (!wants_thread(i)) continue;
@@ -197,7 +210,7 @@ class Comparer {
   const ValueId leader_;
   const size_t together_;
   const std::vector<DomainId>& loop_;
-  std::vector<DomainPair> pairs_;  // axes of the operand and of the consumer that are read at one place
+  std::vector<DomainPair> pairs_;  // domains of the operand and of the consumer that are read at one place
   Correspondence result_;
 };
 

@@ -120,6 +120,15 @@ bool Rewriter::same_axes(ValueId a, ValueId b) const {
   return true;
 }
 
+bool Rewriter::same_deciders(ValueId a, ValueId b) const {
+  if (!g_.is_tensor(a)) return true;
+  if (!open_) open_.emplace(g_);
+  const auto x = logical_without_reductions(g_, g_.tensor_of(a)), y = logical_without_reductions(g_, g_.tensor_of(b));
+  for (size_t i = 0; i < x.size(); ++i)
+    if (open_->decider(g_, x[i]) != open_->decider(g_, y[i])) return false;
+  return true;
+}
+
 ValueId Rewriter::extent_of(DomainId d) const {
   if (g_[d].extent) return g_[d].extent;
   if (!scratch_ || scratch_->ops.size() != g_.ops.size() || scratch_->values.size() > g_.values.size()) {
@@ -155,7 +164,8 @@ bool Rewriter::is_replaceable(ValueId v) const {
 }
 
 bool Rewriter::fits(ValueId v, ValueId by) const {
-  return v != by && is_replaceable(v) && !is_held(v) && g_[v].dtype == g_[by].dtype && same_axes(v, by);
+  return v != by && is_replaceable(v) && !is_held(v) && g_[v].dtype == g_[by].dtype && same_axes(v, by) &&
+         same_deciders(v, by);
 }
 
 bool Rewriter::take(ValueId v) {

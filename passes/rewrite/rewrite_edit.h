@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "passes/rewrite/open_axes.h"
 #include "passes/rewrite/rewrite.h"
 
 namespace fusebox {
@@ -30,8 +31,8 @@ class Rewriter {
   // The value that stands for `v` at this point of the walk.
   ValueId now(ValueId v) const;
   ValueId operand(OpId op, size_t i) const { return now(g_[op].operands[i]); }
-  // Whether readers of `v` may read `by` instead: dtype, axes and extents are the same, and `v` may be replaced. `by`
-  // must be defined before `v`.
+  // Whether readers of `v` may read `by` instead: dtype, axes and extents are the same, also once symbolic axes are
+  // resolved, and `v` may be replaced. `by` must be defined before `v`.
   bool fits(ValueId v, ValueId by) const;
   // The part of `fits` that does not depend on `by`, except `held`. If it is false, nothing fits.
   bool is_replaceable(ValueId v) const;
@@ -57,6 +58,8 @@ class Rewriter {
 
  private:
   bool is_plain(ValueId v) const;
+  // Whether symbolic axes decide the same of both values, which have the same axes.
+  bool same_deciders(ValueId a, ValueId b) const;
   // The scalar that an axis' extent is, where the graph has it: extents of derived domains are emitted for consumers.
   ValueId extent_of(DomainId d) const;
   bool is_held(ValueId v) const { return std::find(held_.begin(), held_.end(), v) != held_.end(); }
@@ -76,6 +79,7 @@ class Rewriter {
   // A copy of the graph that extents are emitted into and taken out of again, and the ops that changed since.
   mutable std::optional<Graph> scratch_;
   mutable std::vector<OpId> edited_;
+  mutable std::optional<OpenAxes> open_;
 };
 
 // Runs a pass on a copy of `g` and keeps the result. True: changed. If inference refuses the result, bisecting the

@@ -32,5 +32,15 @@ TEST(NoOp, DeclinesASumOverNoElement) {
   EXPECT_EQ(p.why("no_op"), "the output %y has elements");
 }
 
+// The loops of %y merge an axis that is one element in %e.
+TEST(NoOp, DeclinesABroadcastThatIsStoredAndStretched) {
+  const Planned p = plan_of(
+      "fusion @f {\n  %x = input f32[0, 1*2] contiguous\n  %z = input f32[0, 2] contiguous\n  %e = neg %x\n"
+      "  %y = add %z, %e\n  output %y\n  output %e\n}\n",
+      contiguous({{0, 2}, {0, 2}}));
+  EXPECT_EQ(p.scheduler(), "pointwise") << p.why("pointwise");
+  EXPECT_EQ(p.why("no_op"), "%e is stretched along i1 where one op reads it, and not where an output needs it");
+}
+
 }  // namespace
 }  // namespace fusebox::testing

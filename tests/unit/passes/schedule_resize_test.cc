@@ -181,5 +181,17 @@ TEST(Resize, ABroadcastThatIsPaddedIsReadInPlace) {
   }
 }
 
+// %n + %m + %n is %k + %m, but axis 0 makes %k and the other extent one.
+TEST(Resize, JoinsWhereExtentsAreNotSeenToAddUp) {
+  for (const std::string rows : {"%k", "6"}) {
+    const Planned p =
+        plan_of("fusion @f {\n  %m = size\n  %n = size\n  %k = mul %n, 2 : index\n  %b = input f32[" + rows +
+                    ", %m] contiguous\n  %a = input f32[%k, %n] contiguous\n"
+                    "  %c = cat [%a, %b, %a] axis 1\n  output %c\n}\n",
+                contiguous({{6, 5}, {6, 3}}));
+    EXPECT_EQ(p.scheduler(), "resize") << p.why("resize");
+  }
+}
+
 }  // namespace
 }  // namespace fusebox::testing
