@@ -1,5 +1,7 @@
 #include "replay/device/repeating_device.h"
 
+#include "codegen/cuda.h"
+
 namespace fusebox {
 
 void RepeatingDevice::repeat() {
@@ -11,18 +13,31 @@ RunTensor RepeatingDevice::allocate(Dtype dtype, std::vector<int64_t> shape, std
   RunTensor made = inner_.allocate(dtype, shape, strides, zeroed);
   if (zeroed)
     kept_.push_back([this, made, zeros = inner_.allocate(dtype, std::move(shape), std::move(strides), true)] {
-      inner_.copy(made, zeros);
+      if (!made.owner || used_otherwise_.contains(made.owner.get())) inner_.copy(made, zeros);
     });
   return made;
 }
 
+size_t RepeatingDevice::prepare(const Graph& kernel, const KernelUse& use) {
+  const size_t number = inner_.prepare(kernel, use);
+  std::vector<bool>& counts = counts_in_[number];
+  counts.clear();
+  for (const ValueId parameter : inputs(kernel)) counts.push_back(is_counters(kernel, parameter));
+  return number;
+}
+
 void RepeatingDevice::copy(const RunTensor& to, const RunTensor& from) {
   inner_.copy(to, from);
+  used_otherwise_.insert({to.owner.get(), from.owner.get()});
   kept_.push_back([this, to, from] { inner_.copy(to, from); });
 }
 
 void RepeatingDevice::launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) {
   inner_.launch(kernel, dims, arguments);
+  const std::vector<bool>& counts = counts_in_[kernel];
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (!arguments[i].is_scalar && !(i < counts.size() && counts[i]))
+      used_otherwise_.insert(arguments[i].tensor.owner.get());
   kept_.push_back([this, kernel, dims, kept = std::vector<RunArgument>(arguments.begin(), arguments.end())] {
     inner_.launch(kernel, dims, kept);
   });
