@@ -12,11 +12,11 @@ __device__ inline void grid_barrier(uint32_t* counter) {
   if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) {
     const uint32_t blocks = gridDim.x * gridDim.y * gridDim.z;
     const bool first = blockIdx.x == 0 && blockIdx.y == 0 && blockIdx.z == 0;
-    const uint32_t share = first ? 0x80000000u - (blocks - 1u) : 1u;
-    uint32_t before, now;
-    asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(share) : "memory");
-    do asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
-    while (((before ^ now) & 0x80000000u) == 0);
+    __threadfence();
+    const uint32_t before = atomicAdd(counter, first ? 0x80000000u - (blocks - 1u) : 1u);
+    while (((before ^ *reinterpret_cast<volatile uint32_t*>(counter)) & 0x80000000u) == 0) {
+    }
+    __threadfence();
   }
   __syncthreads();
 }

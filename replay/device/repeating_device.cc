@@ -13,7 +13,7 @@ RunTensor RepeatingDevice::allocate(Dtype dtype, std::vector<int64_t> shape, std
   RunTensor made = inner_.allocate(dtype, shape, strides, zeroed);
   if (zeroed)
     kept_.push_back([this, made, zeros = inner_.allocate(dtype, std::move(shape), std::move(strides), true)] {
-      if (!made.owner || used_otherwise_.contains(made.owner.get())) inner_.copy(made, zeros);
+      if (made.pointer == 0 || used_otherwise_.contains(made.pointer)) inner_.copy(made, zeros);
     });
   return made;
 }
@@ -28,7 +28,7 @@ size_t RepeatingDevice::prepare(const Graph& kernel, const KernelUse& use) {
 
 void RepeatingDevice::copy(const RunTensor& to, const RunTensor& from) {
   inner_.copy(to, from);
-  used_otherwise_.insert({to.owner.get(), from.owner.get()});
+  used_otherwise_.insert({to.pointer, from.pointer});
   kept_.push_back([this, to, from] { inner_.copy(to, from); });
 }
 
@@ -37,7 +37,7 @@ void RepeatingDevice::launch(size_t kernel, const LaunchDims& dims, std::span<co
   const std::vector<bool>& counts = counts_in_[kernel];
   for (size_t i = 0; i < arguments.size(); ++i)
     if (!arguments[i].is_scalar && !(i < counts.size() && counts[i]))
-      used_otherwise_.insert(arguments[i].tensor.owner.get());
+      used_otherwise_.insert(arguments[i].tensor.pointer);
   kept_.push_back([this, kernel, dims, kept = std::vector<RunArgument>(arguments.begin(), arguments.end())] {
     inner_.launch(kernel, dims, kept);
   });
