@@ -278,6 +278,13 @@ std::vector<Case> cases() {
        }},
       {E::kAssumptionFailed, "f_host",
        [] { run(kPointwise, "assume [%n] multiple_of 4\ninline_most of []", {tensor({4, 7})}); }},
+      // The fact makes %n 6 where it holds, and the extent of %y is then %n - 2.
+      {E::kAssumptionFailed, "f_host",
+       [] {
+         run("fusion @f {\n  %n = size\n  %x = input f32[%n]\n  %y = slice %x from [2] to [6] by [1]\n"
+             "  %z = neg %y\n  output %z\n}",
+             "assume [%n] equal 6\nset_memory_type %y in global", {tensor({1})});
+       }},
       // findings of the host executor
       {E::kOutOfBounds, "%y[8]", [] { kernel("  %i = add %t, 1 : index\n  store %y at %i, 1.0_f32"); }},
       {E::kMisaligned, "%s[0]",
