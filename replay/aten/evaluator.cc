@@ -91,6 +91,10 @@ Evaluator::Evaluator(const Graph& g, std::span<const Argument> inputs, const Eva
 Evaluator::Evaluator(const Graph& g, Bindings bindings, const EvaluateOptions& options)
     : g_(g), options_(options), bindings_(std::move(bindings)), values_(g.values.size()) {}
 
+bool Evaluator::is_by_cuda(const Op& op) const {
+  return !options_.by_cuda.empty() && std::ranges::count(options_.by_cuda, g_[op.results[0]].name) > 0;
+}
+
 Carried Evaluator::take(const Argument& argument) const {
   Carried c;
   c.dtype = argument.dtype;

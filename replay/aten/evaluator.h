@@ -61,6 +61,7 @@ class Evaluator {
   // A scalar that must be known: an extent, a start, a diagonal.
   int64_t integer(ValueId v);
   std::vector<int64_t> integers(const Op& op, size_t slot);
+  bool is_by_cuda(const Op& op) const;
 
   // -- pointwise.cc
   Carried pointwise(const Op& op, Dtype declared, std::vector<Carried> operands);

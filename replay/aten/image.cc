@@ -19,9 +19,21 @@ constexpr std::array<Ulps, kOpKinds> kUlps = [] {
   return rows;
 }();
 
-double ulps_of(OpKind kind, Dtype compute) {
-  const Ulps& u = kUlps[static_cast<size_t>(kind)];
+constexpr std::array<Ulps, kOpKinds> kUlpsOfCuda = [] {
+  std::array<Ulps, kOpKinds> rows{};
+#define FUSEBOX_CUDA_ULPS(op, in_float, in_double) rows[static_cast<size_t>(OpKind::op)] = {in_float, in_double};
+#include "replay/aten/cuda_table.inc"
+#undef FUSEBOX_CUDA_ULPS
+  return rows;
+}();
+
+double ulps_of(OpKind kind, Dtype compute, bool by_cuda = false) {
+  Ulps u = kUlps[static_cast<size_t>(kind)];
   if (u.in_double == 0) return 0;
+  if (by_cuda) {
+    const Ulps& cuda = kUlpsOfCuda[static_cast<size_t>(kind)];
+    u = {std::max(u.in_float, cuda.in_float), std::max(u.in_double, cuda.in_double)};
+  }
   // In double the reference is computed with an error of its own.
   return compute == Dtype::kDouble ? u.in_double + 1 : u.in_float;
 }
@@ -476,12 +488,12 @@ double addcmul_error(Dtype compute, double y, const Image& image, std::span<cons
 
 }  // namespace
 
-double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::span<const Operand> o) {
+double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::span<const Operand> o, bool by_cuda) {
   if (kind == OpKind::kLerp || kind == OpKind::kAddcmul) {
     if (y != y && exactly(o) && is_nan_in_any_order(kind, o)) return 0;
     return kind == OpKind::kLerp ? lerp_error(compute, y, image, o) : addcmul_error(compute, y, image, o);
   }
-  const double ulps = ulps_of(kind, compute);
+  const double ulps = ulps_of(kind, compute, by_cuda);
   if (ulps == 0) return 0;
   // ATen halves the operand first, which underflows.
   if (kind == OpKind::kErfcinv && o[0].v != 0 && std::abs(o[0].v) < 0x1p-1000) return kInfinity;

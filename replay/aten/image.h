@@ -15,8 +15,9 @@ namespace fusebox::aten {
 Image image_of(OpKind kind, double y, std::span<const Operand> operands);
 
 // The absolute error besides rounding to the declared dtype; 0 if IEEE fixes every bit. `compute` is the computation
-// dtype, `image` the interval that the value may lie in.
-double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::span<const Operand> operands);
+// dtype, `image` the interval that the value may lie in. `by_cuda`: a function of CUDA's library may compute the op.
+double own_error(OpKind kind, Dtype compute, double y, const Image& image, std::span<const Operand> operands,
+                 bool by_cuda = false);
 
 // The same for an op that a GPU may compute by an approximation of its hardware (fast_table.inc). An exact result lies
 // within this error too. Only f32 has such approximations.

@@ -36,6 +36,7 @@ struct Loop {
   std::vector<LoopOperand> operands;
   std::atomic<int64_t>* ambiguous;
   bool is_fast = false;  // a GPU may approximate the op
+  bool by_cuda = false;  // a function of CUDA's library may compute it
 
   bool has_error() const { return has_own_error(kind) || (is_fast && has_fast_error(kind, compute)); }
 };

@@ -183,7 +183,7 @@ void real_loop(const Loop& loop, const Row& row) {
       image.lo = round_to(loop.compute, image.lo);
       image.hi = round_to(loop.compute, image.hi);
     }
-    double error = has_error ? own_error(loop.kind, loop.compute, y, image, o) : 0.0;
+    double error = has_error ? own_error(loop.kind, loop.compute, y, image, o, loop.by_cuda) : 0.0;
     if (is_fast) error = std::max(error, fast_error(loop.kind, y, image, o));
     // A step of nextafter may go either way.
     if (loop.kind == OpKind::kNextafter && !operands.exact)

@@ -208,8 +208,12 @@ at::Tensor Native::added(const Op& op) const {
     }
   }
   at::Tensor sums = x.clone();
+  // ATen multiplies what it adds by 1 on a GPU. As a complex number that makes NaN of infinity, so parts are added alone.
+  const auto parts = [](const at::Tensor& t) { return t.is_complex() ? at::view_as_real(t.contiguous()) : t; };
+  at::Tensor to = sums.is_complex() ? at::view_as_real(sums) : sums;
   // The places are checked already, so that the host need not wait for them.
-  return at::_index_put_impl_(sums, at_all, source, /*accumulate=*/true, /*unsafe=*/true);
+  at::_index_put_impl_(to, at_all, parts(source), /*accumulate=*/true, /*unsafe=*/true);
+  return sums;
 }
 
 std::vector<at::Tensor> Native::moments(const Op& op) const {

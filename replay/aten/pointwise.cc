@@ -262,7 +262,7 @@ Carried Evaluator::rounded(at::Tensor value, Dtype declared) {
 }
 
 Carried Evaluator::real_op(const Op& op, Dtype compute, Dtype declared, std::vector<Carried> operands) {
-  Loop loop{op.kind, compute, declared, {}, &ambiguous_, op.attrs.flag(AttrKey::kFast)};
+  Loop loop{op.kind, compute, declared, {}, &ambiguous_, op.attrs.flag(AttrKey::kFast), is_by_cuda(op)};
   bool exact = true, zero_sign = true;
   std::vector<at::Tensor> inputs;
   for (const Carried& o : operands) {

@@ -46,6 +46,8 @@ struct Evaluated {
 struct EvaluateOptions {
   bool bounds = true;                      // false: values alone, in half the time
   std::vector<std::string> intermediates;  // names of values to give back beside the outputs
+  std::vector<std::string> by_cuda =
+      {};  // names of values that ATen computes on a GPU, by the functions of CUDA's library
 };
 
 struct Evaluation {

@@ -122,6 +122,19 @@ std::map<std::string, AtenForm> aten_forms(const Compiled& compiled) {
   return forms;
 }
 
+std::vector<std::string> computed_by_aten(const Compiled& compiled) {
+  std::vector<std::string> names;
+  const auto& segments = compiled.segmentation.segments;
+  for (size_t i = 0; i < segments.size() && i < compiled.scheduled.size(); ++i) {
+    if (segments[i].executor != SegmentExecutor::kAten) continue;
+    const Graph& g = compiled.scheduled[i];
+    for (const OpId id : g[Graph::body()].ops)
+      if (g[id].kind != OpKind::kInput)
+        for (const ValueId v : g[id].results) names.push_back(g[v].name);
+  }
+  return names;
+}
+
 std::function<std::vector<RunTensor>(const AtenCall&)> run_aten_segments(const Compiled& compiled) {
   return [forms = aten_forms(compiled)](const AtenCall& call) {
     const auto form = forms.find(call.name);

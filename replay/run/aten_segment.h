@@ -22,6 +22,9 @@ Graph aten_form(const Graph& segment);
 // The segments of a program that ATen runs, by name. The ops of one may be one call (ir/infer/product_call.h).
 std::map<std::string, AtenForm> aten_forms(const Compiled& compiled);
 
+// The names of the values that ATen segments compute.
+std::vector<std::string> computed_by_aten(const Compiled& compiled);
+
 // Runs the ATen segments of a program on the device of its tensors. On a GPU that PyTorch cannot use they run on the CPU,
 // with copies. A tensor is copied where it must have other strides than ATen chose. The program must outlive the function.
 std::function<std::vector<RunTensor>(const AtenCall&)> run_aten_segments(const Compiled& compiled);

@@ -255,7 +255,9 @@ Run run_program(const Module& module, std::span<const Argument> inputs, const Ru
 }
 
 std::vector<CheckedOutput> check_outputs(const Run& run, std::span<const Argument> inputs) {
-  const Evaluation e = load_aten().evaluate(with_precision(run.fusion, run.steps), inputs);
+  EvaluateOptions how;
+  if (run.executor == Executor::kCuda) how.by_cuda = computed_by_aten(run.compiled);
+  const Evaluation e = load_aten().evaluate(with_precision(run.fusion, run.steps), inputs, how);
   std::vector<CheckedOutput> result;
   for (size_t i = 0; i < run.outputs.size(); ++i) {
     const RunOutput& out = run.outputs[i];
