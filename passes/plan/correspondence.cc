@@ -131,10 +131,13 @@ class Comparer {
   bool is_made_alike(DomainId from, DomainId to) const {
     for (const DomainPair& pair : pairs_) {
       if (pair != DomainPair{from, to}) continue;
-      // Two broadcasts have one element each, or as many as one extent that shared loops give to both.
-      if (g_[from].iter_type == IterType::kBroadcast)
-        return g_[to].iter_type == IterType::kBroadcast &&
-               plan_.nest_plan.promoted_extent(from) == plan_.nest_plan.promoted_extent(to);
+      // Two broadcasts have one element each, or as many as one extent that shared loops give to both. A promoted
+      // broadcast has the extent of every axis that reads it; plan_nests refuses others.
+      if (g_[from].iter_type == IterType::kBroadcast) {
+        const ValueId promoted = plan_.nest_plan.promoted_extent(from);
+        return g_[to].iter_type == IterType::kBroadcast ? promoted == plan_.nest_plan.promoted_extent(to)
+                                                        : bool(promoted);
+      }
       return g_[from].iter_type == IterType::kIteration &&
              (g_[to].iter_type == IterType::kIteration || is_reduction(g_, to));
     }
