@@ -29,8 +29,12 @@ struct BoundInput {
 // - kSizeMismatch: a symbol with two values, operands that differ in an extent, a reshape that does not fit;
 // - kIndexOutOfRange: a scalar index of select outside its axis.
 Bindings bind_sizes(const Graph& g, std::span<const BoundInput> given);
+// bind_sizes without its last part.
+Bindings bind_inputs(const Graph& g, std::span<const BoundInput> given);
 // The last part of bind_sizes: checks the extents and bounds of every op as far as the bindings tell. A concretized
 // program can be checked again.
 void check_sizes(const Graph& g, const Bindings& bindings);
+// The same for one op.
+void check_sizes(const Graph& g, OpId op, const Bindings& bindings);
 
 }  // namespace fusebox

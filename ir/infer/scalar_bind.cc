@@ -161,8 +161,10 @@ class Binder {
 
 }  // namespace
 
+Bindings bind_inputs(const Graph& g, std::span<const BoundInput> given) { return Binder(g, given).run(); }
+
 Bindings bind_sizes(const Graph& g, std::span<const BoundInput> given) {
-  Bindings bindings = Binder(g, given).run();
+  Bindings bindings = bind_inputs(g, given);
   check_sizes(g, bindings);
   return bindings;
 }

@@ -266,4 +266,6 @@ void check_sizes(const Graph& g, const Bindings& bindings) {
   for (OpId op : g[Graph::body()].ops) checker.check(op);
 }
 
+void check_sizes(const Graph& g, OpId op, const Bindings& bindings) { SizeChecker(g, bindings).check(op); }
+
 }  // namespace fusebox

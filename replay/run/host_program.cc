@@ -30,7 +30,9 @@ class Interpreter {
         options_(options),
         download_(download),
         tensors_(host.tensors.size()) {
-    bindings_ = bind_sizes(host, bound_inputs(inputs));
+    bindings_ = bind_inputs(host, bound_inputs(inputs));
+    for (OpId id : host[Graph::body()].ops)
+      if (host[id].kind == OpKind::kOutput) check_sizes(host, id, bindings_);
     size_t next = 0, next_tensor = 0;
     for (OpId id : host[Graph::body()].ops) {
       const Op& op = host[id];
@@ -44,7 +46,11 @@ class Interpreter {
   }
 
   ProgramResult run() {
-    for (OpId id : host_[Graph::body()].ops) execute(host_[id]);
+    // A tensor's extents are checked where it is made: they may rest on a fact that a `check` before it establishes.
+    for (OpId id : host_[Graph::body()].ops) {
+      check_sizes(host_, id, bindings_);
+      execute(host_[id]);
+    }
     device_.synchronize();
     // Downloads at the end, when an output that overwrites an input has its last value.
     if (download_)
