@@ -2,10 +2,12 @@
 //
 // The error of a sum of n products is at most n roundings of the sum of the products' magnitudes, in any order: N. J.
 // Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., §3.1. Two roundings are allowed for each, because
-// tensor cores truncate. A library may take subnormal factors in f32 as 0. Products of narrow floats are accumulated in
-// float. If a plan may compute what follows a product in the same call (ir/infer/product_call.h), the bound also allows
-// the product without its rounding to 16 bits, and a library may scale parts of the sum before it adds them up: where
-// these overflow, −1.5 · (inf − 3e38) was NaN on an H200.
+// tensor cores truncate. A product that underflows errs by the smallest number η besides: by half of it, and by as much
+// for truncation, or in double for the reference. A sum does not: it is a multiple of η. A library may take subnormal
+// factors in f32 as 0. Products of narrow floats are accumulated in float. If a plan may compute what follows a product
+// in the same call (ir/infer/product_call.h), the bound also allows the product without its rounding to 16 bits, and a
+// library may scale parts of the sum before it adds them up: where these overflow, −1.5 · (inf − 3e38) was NaN on an
+// H200.
 #include <ATen/ATen.h>
 #include <cmath>
 
@@ -58,8 +60,11 @@ Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b
   const Dtype accumulator = real_of(compute_dtype(declared));
   const double parts = is_complex(declared) ? 4 : 1;
   at::Tensor sizes = f(finite_sizes(a.value), finite_sizes(b.value));
-  at::Tensor error = sizes * (2.02 * parts * static_cast<double>(terms + 1) * unit_roundoff(declared)) +
-                     static_cast<double>(terms) * ulp_of(accumulator, 0.0);
+  // Each part of a complex number sums two products a term, and the reference's part is rounded by half of η, which
+  // finish_sum allows in reals alone. The modulus errs by √2 times that.
+  const auto n = static_cast<double>(terms);
+  const double underflows = is_complex(declared) ? std::sqrt(2.0) * (2 * n + 0.5) : n;
+  at::Tensor error = sizes * (2.02 * parts * (n + 1) * unit_roundoff(declared)) + underflows * ulp_of(accumulator, 0.0);
   if (declared == Dtype::kFloat) error = error + without_subnormals(f, a.value, b.value);
   if (terms == 0) error = at::zeros_like(error);
   at::Tensor spread = spread_of(f, a, b, value);
@@ -67,6 +72,7 @@ Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b
     // ATen may round the product to its dtype before it adds.
     const at::Tensor product_size = finite_sizes(value);
     error = error + (product_size + finite_sizes(addend->value)) * (ulp_of(real_of(declared), 1.0) / 2);
+    if (real_of(declared) != accumulator) error = error + ulp_of(real_of(declared), 0.0) / 2;
     sizes = sizes + finite_sizes(addend->value);
     if (!addend->exact()) spread = spread + addend->bound;
   }

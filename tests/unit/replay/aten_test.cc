@@ -62,6 +62,26 @@ TEST_F(Aten, ProductsMayLoseSubnormals) {
   EXPECT_FALSE(accepts(0x1p126, 0x1p-126, 2.0));
 }
 
+// A product of complex numbers sums two real products in each part. One that underflows errs by half of the smallest
+// number.
+TEST_F(Aten, ComplexProductsUnderflowInEachPart) {
+  const std::string program =
+      "fusion @f {\n  %x = input c64[1, 1] contiguous\n  %w = input c64[1, 1] contiguous\n"
+      "  %y = matmul %x, %w : c64[1, 1]\n  output %y\n}\n";
+  const auto complex = [](double re, double im) {
+    TensorData t = allocate_tensor(Dtype::kComplexFloat, {1, 1});
+    store_element(t, 0, from_complex(Dtype::kComplexFloat, {re, im}));
+    return t;
+  };
+  // Each product is 0.75 of the smallest number, so it is rounded up: 2 in each part instead of 1.5.
+  (void)run(program, {Argument::of(complex(0x1.8p-100, 0x1.8p-100)), Argument::of(complex(0x1p-50, -0x1p-50))});
+  const auto accepts = [&](double re, double im) {
+    return compare(complex(re * 0x1p-149, im * 0x1p-149), last_.outputs.at(0)).ok;
+  };
+  EXPECT_TRUE(accepts(1, 0) && accepts(2, 0) && accepts(3, 1));
+  EXPECT_FALSE(accepts(6, 0) || accepts(2, 5));
+}
+
 // A library may scale parts of a sum before it adds them up. Where these overflow, an infinity may become NaN.
 TEST_F(Aten, ScaledProductsMayOverflowInParts) {
   const auto accepts = [&](const std::string& scale, double result) {
