@@ -13,6 +13,7 @@
 #include "ir/text/print.h"
 #include "ir/verify/verify.h"
 #include "passes/rewrite/rewrite.h"
+#include "replay/device/module_loader.h"
 #include "replay/record/record.h"
 #include "replay/record/replay.h"
 #include "replay/run/aten_segment.h"

@@ -131,8 +131,8 @@ class Comparer {
   bool is_made_alike(DomainId from, DomainId to) const {
     for (const DomainPair& pair : pairs_) {
       if (pair != DomainPair{from, to}) continue;
-      // Two broadcasts have one element each, or as many as one extent that shared loops give to both. A promoted broadcast
-      // has the extent of every axis that is mapped to it; plan_nests refuses others.
+      // Two broadcasts have one element each, or as many as one extent that shared loops give to both. A promoted
+      // broadcast has the extent of every axis that reads it; plan_nests refuses others.
       if (g_[from].iter_type == IterType::kBroadcast) {
         const ValueId promoted = plan_.nest_plan.promoted_extent(from);
         return g_[to].iter_type == IterType::kBroadcast ? promoted == plan_.nest_plan.promoted_extent(to)

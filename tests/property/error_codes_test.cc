@@ -278,12 +278,14 @@ std::vector<Case> cases() {
        }},
       {E::kAssumptionFailed, "f_host",
        [] { run(kPointwise, "assume [%n] multiple_of 4\ninline_most of []", {tensor({4, 7})}); }},
-      // The fact makes %n 6 where it holds, and the extent of %y is then %n - 2.
+      // %y has as many elements a row as %n - 2 where the fact holds.
       {E::kAssumptionFailed, "f_host",
        [] {
-         run("fusion @f {\n  %n = size\n  %x = input f32[%n]\n  %y = slice %x from [2] to [6] by [1]\n"
-             "  %z = neg %y\n  output %z\n}",
-             "assume [%n] equal 6\nset_memory_type %y in global", {tensor({1})});
+         run("fusion @f {\n  %m, %n = size\n  %x = input f32[2, %n]\n  %w = input f32[%m, %n]\n"
+             "  %y = slice %x from [0, 2] to [2, 6] by [1, 1]\n  %s = slice %x from [0, 0] to [2, 2] by [1, 1]\n"
+             "  %c = cat [%y, %s] axis 1\n  %z = mul %c, %w\n  output %z\n}",
+             "assume [%n, %m] equal 12\nset_memory_type %y in global\nset_memory_type %c in global",
+             {tensor({2, 1}), tensor({2, 1})});
        }},
       // findings of the host executor
       {E::kOutOfBounds, "%y[8]", [] { kernel("  %i = add %t, 1 : index\n  store %y at %i, 1.0_f32"); }},

@@ -62,7 +62,8 @@ TEST_F(Aten, ProductsMayLoseSubnormals) {
   EXPECT_FALSE(accepts(0x1p126, 0x1p-126, 2.0));
 }
 
-// A product of complex numbers sums two real products in each part. One that underflows errs by half of the smallest number.
+// A product of complex numbers sums two real products in each part. One that underflows errs by half of the smallest
+// number.
 TEST_F(Aten, ComplexProductsUnderflowInEachPart) {
   const std::string program =
       "fusion @f {\n  %x = input c64[1, 1] contiguous\n  %w = input c64[1, 1] contiguous\n"
