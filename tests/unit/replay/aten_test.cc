@@ -85,7 +85,7 @@ TEST_F(Aten, ComplexProductsUnderflowInEachPart) {
 // Near 3 pi / 2 CUDA's tan of floats errs by up to four units in the last place, ours by one.
 TEST_F(Aten, WhatAtenComputesOnAGpuHasTheBoundsOfCuda) {
   const Module m = parse_module("fusion @f {\n  %x = input f32[1] contiguous\n  %y = tan %x\n  output %y\n}\n");
-  const std::vector<Argument> inputs = {Argument::of(list(Dtype::kFloat, {1}, {4.7082255}))};
+  const std::vector<Argument> inputs = {list(Dtype::kFloat, {1}, {4.7082255})};
   const auto bound = [&](std::vector<std::string> by_cuda) {
     const Evaluation e =
         load_aten().evaluate(m.graphs[0], inputs, {.bounds = true, .intermediates = {}, .by_cuda = std::move(by_cuda)});
