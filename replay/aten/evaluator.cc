@@ -92,7 +92,9 @@ Evaluator::Evaluator(const Graph& g, Bindings bindings, const EvaluateOptions& o
     : g_(g), options_(options), bindings_(std::move(bindings)), values_(g.values.size()) {}
 
 bool Evaluator::is_by_cuda(const Op& op) const {
-  return !options_.by_cuda.empty() && std::ranges::count(options_.by_cuda, g_[op.results[0]].name) > 0;
+  // The steps of which a random number is made are no ops of the fusion, and have no results.
+  return !options_.by_cuda.empty() && !op.results.empty() &&
+         std::ranges::count(options_.by_cuda, g_[op.results[0]].name) > 0;
 }
 
 Carried Evaluator::take(const Argument& argument) const {

@@ -1,6 +1,7 @@
 // The reference's ops that move elements, its errors, and its results.
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
 
 #include "ir/build/builder.h"
@@ -93,6 +94,16 @@ TEST_F(Aten, WhatAtenComputesOnAGpuHasTheBoundsOfCuda) {
   };
   EXPECT_GT(bound({"y"}), 3 * bound({}));
   EXPECT_EQ(bound({"x"}), bound({}));
+  // Random numbers are made of the same ops everywhere.
+  const Module random =
+      parse_module("fusion @f {\n  %y = normal 0.0_f32, 1.0_f32 seed 1 offset 0 of [4] as f32\n  output %y\n}\n");
+  const auto drawn = [&](std::vector<std::string> by_cuda) {
+    return load_aten().evaluate(random.graphs[0], {},
+                                {.bounds = true, .intermediates = {}, .by_cuda = std::move(by_cuda)});
+  };
+  EXPECT_EQ(
+      std::memcmp(drawn({"y"}).outputs.at(0).bound.data(), drawn({}).outputs.at(0).bound.data(), 4 * sizeof(double)),
+      0);
 }
 
 // A library may scale parts of a sum before it adds them up. Where these overflow, an infinity may become NaN.
