@@ -35,18 +35,18 @@ std::set<ValueId> stored_buffers(const Graph& kernel) {
 }
 
 bool is_counters(const Graph& kernel, ValueId parameter) {
-  bool is_used = false;
+  // A barrier leaves another number than arrivals begin with.
+  int64_t uses = 0, arrivals = 0, barriers = 0;
   for (const OpId id : ops_in_order(kernel)) {
     const Op& op = kernel[id];
-    const auto uses = std::ranges::count(op.operands, parameter);
-    if (uses == 0) continue;
-    is_used = true;
-    int64_t counting = op.kind == OpKind::kGridBarrier ? uses : 0;
-    if (op.kind == OpKind::kGridReduce)
-      for (const char* slot : {"arrive", "sync"}) counting += std::ranges::count(Operands(op).of(slot), parameter);
-    if (counting != uses) return false;
+    const int64_t own = std::ranges::count(op.operands, parameter);
+    uses += own;
+    if (op.kind == OpKind::kGridBarrier) barriers += own;
+    if (op.kind != OpKind::kGridReduce || own == 0) continue;
+    arrivals += std::ranges::count(Operands(op).of("arrive"), parameter);
+    barriers += std::ranges::count(Operands(op).of("sync"), parameter);
   }
-  return is_used;
+  return uses > 0 && (uses == arrivals || uses == barriers);
 }
 
 }  // namespace fusebox

@@ -49,6 +49,7 @@ namespace fusebox {
   FUNCTION(cuStreamDestroy, cuStreamDestroy_v2, void*)                                                                 \
   FUNCTION(cuStreamSynchronize, cuStreamSynchronize, void*)                                                            \
   FUNCTION(cuStreamIsCapturing, cuStreamIsCapturing, void*, int*)                                                      \
+  FUNCTION(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, int*)                                 \
   FUNCTION(cuStreamGetId, cuStreamGetId, void*, unsigned long long*)                                                   \
   FUNCTION(cuStreamWaitEvent, cuStreamWaitEvent, void*, void*, unsigned)                                               \
   FUNCTION(cuEventCreate, cuEventCreate, void**, unsigned)                                                             \
@@ -78,6 +79,7 @@ struct NvrtcApi {
 #undef FUSEBOX_POINTER
 
 // Numbers of the driver's enumerations, under its names.
+enum CudaStreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
 enum CudaResult : int {
   CUDA_ERROR_OUT_OF_MEMORY = 2,
   CUDA_ERROR_NO_DEVICE = 100,

@@ -56,6 +56,23 @@ std::string architecture_of(int major, int minor) {
   return "sm_" + std::to_string(major) + std::to_string(minor) + (major >= 9 ? "a" : "");
 }
 
+// While it lives, the thread may take and give back memory although some stream is captured, as the memory is no part
+// of what is captured. Otherwise the driver would end the capture.
+class BesideCaptures {
+ public:
+  explicit BesideCaptures(const DriverApi& driver) : driver_(driver) { exchange(); }
+  BesideCaptures(const BesideCaptures&) = delete;
+  BesideCaptures& operator=(const BesideCaptures&) = delete;
+  ~BesideCaptures() { exchange(); }
+
+ private:
+  // A driver that fails here leaves the mode as it is.
+  void exchange() { driver_.cuThreadExchangeStreamCaptureMode(&mode_); }
+
+  const DriverApi& driver_;
+  int mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
 class Session final : public CudaSession {
  public:
   Session(const DriverApi& driver, const CudaDevice& device) : driver_(driver), device_(device) {
@@ -71,12 +88,14 @@ class Session final : public CudaSession {
     if (bytes <= 0) return 0;
     CudaPointer pointer = 0;
     const Current current(*this);
+    const BesideCaptures beside(driver_);
     const int code = driver_.cuMemAlloc(&pointer, static_cast<size_t>(bytes));
     if (is_kernel_fault(code)) fail_late(code);
     if (code != 0) fail(driver_, code, "allocating " + std::to_string(bytes) + " bytes");
     return pointer;
   }
   void free(CudaPointer pointer) override {
+    const BesideCaptures beside(driver_);
     if (pointer != 0) run(driver_.cuMemFree, "freeing memory", pointer);
   }
   void copy_to_device(CudaPointer to, const void* from, int64_t bytes, CudaStream stream) override {

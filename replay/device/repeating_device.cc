@@ -36,7 +36,8 @@ void RepeatingDevice::launch(size_t kernel, const LaunchDims& dims, std::span<co
   inner_.launch(kernel, dims, arguments);
   const std::vector<bool>& counts = counts_in_[kernel];
   for (size_t i = 0; i < arguments.size(); ++i)
-    if (!arguments[i].is_scalar && !(i < counts.size() && counts[i]))
+    if (!arguments[i].is_scalar &&
+        !(i < counts.size() && counts[i] && counted_in_.insert(arguments[i].tensor.pointer).second))
       used_otherwise_.insert(arguments[i].tensor.pointer);
   kept_.push_back([this, kernel, dims, kept = std::vector<RunArgument>(arguments.begin(), arguments.end())] {
     inner_.launch(kernel, dims, kept);

@@ -44,6 +44,7 @@ class RepeatingDevice : public Device {
   Device& inner_;
   std::vector<std::function<void()>> kept_;
   std::map<size_t, std::vector<bool>> counts_in_;  // by kernel: for each parameter, whether it only counts blocks there
+  std::set<CudaPointer> counted_in_;               // the memory in which one launch counts
   std::set<CudaPointer> used_otherwise_;           // the memory of other arguments
 };
 

@@ -163,9 +163,9 @@ class CudaCall final : public FastCall {
     }
   }
 
-  // Finds the buffers that begin at 0, and in which kernels do nothing but count their blocks.
+  // Finds the buffers that begin at 0, and in which one launch does nothing but count its blocks.
   void take_counters(const ResolvedCall& call, std::span<const NamedKernel> kernels) {
-    std::set<uint32_t> zeroed, others;
+    std::set<uint32_t> zeroed, counting, others;
     for (const ResolvedStep& step : call.steps) {
       if (step.kind == ResolvedStep::Kind::kZero) zeroed.insert(step.to);
       if (step.kind == ResolvedStep::Kind::kCopy) others.insert({step.to, step.from});
@@ -174,7 +174,8 @@ class CudaCall final : public FastCall {
           step.kind == ResolvedStep::Kind::kLaunch ? inputs(*kernels[step.kernel].kernel) : std::vector<ValueId>();
       for (size_t i = 0; i < step.arguments.size(); ++i)
         if (step.arguments[i].kind == ResolvedArgument::Kind::kTensor &&
-            (i >= parameters.size() || !is_counters(*kernels[step.kernel].kernel, parameters[i])))
+            (i >= parameters.size() || !is_counters(*kernels[step.kernel].kernel, parameters[i]) ||
+             !counting.insert(step.arguments[i].from).second))
           others.insert(step.arguments[i].from);
     }
     for (const uint32_t slot : zeroed)

@@ -3,8 +3,8 @@
 // and starts it. They share it in a capsule.
 //
 // Invariants: nothing but `is_stale` and the owner of the counters changes after construction, so several threads may
-// start one call. `start` allocates nothing but what ATen segments make and, once, the counters. It waits for nothing and
-// takes no lock.
+// start one call. `start` allocates nothing but what ATen segments make and, the first time, the counters. Otherwise it
+// waits for nothing and takes no lock.
 //
 //   call.start({.inputs = …, .outputs = …, .arena = …, .scalars = …, .stream = stream});
 #pragma once
