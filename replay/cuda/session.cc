@@ -95,8 +95,9 @@ class Session final : public CudaSession {
     return pointer;
   }
   void free(CudaPointer pointer) override {
+    if (pointer == 0) return;
     const BesideCaptures beside(driver_);
-    if (pointer != 0) run(driver_.cuMemFree, "freeing memory", pointer);
+    run(driver_.cuMemFree, "freeing memory", pointer);
   }
   void copy_to_device(CudaPointer to, const void* from, int64_t bytes, CudaStream stream) override {
     if (bytes > 0) run(driver_.cuMemcpyHtoDAsync, "a copy to the GPU", to, from, static_cast<size_t>(bytes), stream);
