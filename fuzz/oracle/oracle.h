@@ -55,6 +55,7 @@ bool is_due(const OracleRow& row, uint64_t number);
 std::vector<size_t> parse_oracles(std::string_view joined);
 
 struct JudgeOptions {
+  uint64_t number = 0;  // of the case in its campaign
   Defects defects = {};
   int64_t step_limit = int64_t{1} << 28;  // per launch, in thread-instructions
   int field_changes = 2;                  // how many single members each of `digests` and `fields` changes in a case

@@ -393,15 +393,17 @@ std::string stage_of_part(uint64_t part) {
 
 std::vector<Finding> judge_case(const Case& c, const RunnerOptions& options, uint64_t number, Statistics& s,
                                 const std::function<void(uint64_t, uint64_t)>& at) {
-  OracleRun run(c,
-                {.defects = options.defects, .step_limit = options.step_limit, .field_changes = options.field_changes});
+  OracleRun run(c, {.number = number,
+                    .defects = options.defects,
+                    .step_limit = options.step_limit,
+                    .field_changes = options.field_changes});
   const bool is_alone = options.field_changes >= kFieldChangesAlone;
   if (s.judged.size() < oracle_rows().size()) s.judged.resize(oracle_rows().size());
   for (size_t i = 0; i < oracle_rows().size(); ++i) {
     const OracleRow& row = oracle_rows()[i];
     const bool asked = std::find(options.oracles.begin(), options.oracles.end(), i) != options.oracles.end();
     if (!asked && (!options.oracles.empty() || !(is_alone || is_due(row, number)))) continue;
-    if (row.judge == gpu) continue;
+    if (row.judge == gpu || (row.judge == files && is_alone && !asked)) continue;
     ++s.judged[i];
     if (at) at(number, i + kFirstOracle);
     try {

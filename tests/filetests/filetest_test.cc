@@ -8,44 +8,19 @@
 // Every input also round-trips text and bytes. BLESS=1 writes the actual results into the files, but is refused if CI
 // is set.
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <fmt/format.h>
 #include <fstream>
-#include <functional>
 #include <gtest/gtest.h>
-#include <map>
-#include <set>
 #include <sstream>
 
-#include "codegen/cuda.h"
-#include "ir/canonical/canonical.h"
-#include "ir/infer/bind.h"
+#include "fuzz/known/file_test.h"
 #include "ir/table/error.h"
-#include "ir/text/parse.h"
-#include "ir/text/print.h"
-#include "ir/verify/verify.h"
-#include "passes/lower/lower.h"
-#include "passes/pipeline/pipeline.h"
-#include "passes/plan/plan_stages.h"
-#include "passes/plan/print_plan.h"
-#include "passes/schedule/apply_steps.h"
-#include "passes/segment/segment.h"
-#include "replay/data/input.h"
-#include "replay/picture/render.h"
-#include "replay/run/aten_segment.h"
-#include "replay/run/host_program.h"
-#include "serde/decode.h"
-#include "serde/encode.h"
 
-namespace fusebox {
+namespace fusebox::fuzz {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kFirst = "// test: ";
-constexpr std::string_view kExpect = "// expect:\n";
 
 std::string folder() { return "tests/filetests"; }
 
@@ -56,252 +31,22 @@ std::string read(const fs::path& path) {
   return text.str();
 }
 
-// The request in a file: its kind and the words after it.
-struct Request {
-  std::string kind;
-  std::vector<std::string> options;
+class FileTestFile : public ::testing::TestWithParam<std::string> {};
 
-  bool has(std::string_view word) const { return std::find(options.begin(), options.end(), word) != options.end(); }
-};
-
-// The main graph with the steps that the module has for it.
-Graph scheduled(const Module& m) {
-  Graph g = main_graph(m);
-  if (const StepList* list = find_steps(m, g.name)) apply_steps(g, list->steps);
-  return g;
-}
-
-LowerOptions lower_options(const Request& r) {
-  LowerOptions options;
-  if (r.has("32")) options.index_bits = 32;
-  return options;
-}
-
-// parse: the text in its standard form.
-std::string run_parse(const Module& m, const Request&) { return print(m); }
-
-// verify: `ok`, or the first error.
-std::string run_verify(const Module& m, const Request&) {
-  verify(m);
-  return "ok\n";
-}
-
-// The module's inputs `host` of the graph.
-std::vector<Argument> host_arguments(const Module& m, const Graph& g) {
-  const InputSpecs* specs = find_input_specs(m, g.name, "host");
-  if (specs == nullptr) throw Error(ErrorCode::kMissingInput, "the file has no inputs `host`; write them");
-  std::vector<Argument> arguments;
-  for (const InputSpec& spec : specs->specs) arguments.push_back(make_argument(spec, 1));
-  return arguments;
-}
-
-// The automatic plan for the module's inputs `host`: what each segment's scheduler chose, and the segmentation without the
-// steps of its kernels.
-std::string automatic_plan(const Module& m) {
-  const Graph& g = main_graph(m);
-  const std::vector<Argument> arguments = host_arguments(m, g);
-  CompileOptions options;
-  options.inputs = bound_inputs(arguments);
-  options.device = default_device();
-  if (const StepList* list = find_steps(m, g.name)) options.steps = list->steps;
-  Compiled c = compile(g, bind_sizes(g, options.inputs), options);
-  std::string out;
-  for (const Decision& d : c.automatic->decisions) {
-    out += "// @" + d.segment + ": " + text(d.heuristics) + "\n";
-    for (const Declined& other : d.declined) out += "//   not " + other.scheduler + ": " + other.why + "\n";
-  }
-  for (Segment& s : c.segmentation.segments) s.steps.clear();
-  return out + print(c.segmentation);
-}
-
-// pass: the graph after the file's steps. pass segment: the segmentation that the steps give, or one kernel for each
-// op. pass automatic: the automatic plan.
-std::string run_pass(const Module& m, const Request& r) {
-  verify(m);
-  if (r.has("automatic")) return automatic_plan(m);
-  if (r.has("segment")) {
-    const Graph& fusion = main_graph(m);
-    const StepList* list = find_steps(m, fusion.name);
-    return print(list ? plan_steps(fusion, list->steps) : plan_unfused(fusion));
-  }
-  const Graph g = scheduled(m);
-  verify(g);
-  return print(g);
-}
-
-// lower [32]: kernel and launch program. lower legal: whether lowering accepts it.
-std::string run_lower(const Module& m, const Request& r) {
-  verify(m);
-  const Graph g = scheduled(m);
-  const std::optional<Error> refused = legal(g);
-  if (r.has("legal")) {
-    if (refused) throw *refused;
-    return "legal\n";
-  }
-  const Lowered lowered = lower(g, lower_options(r));
-  verify(lowered.kernel);
-  verify(lowered.launch);
-  return print(lowered.kernel) + "\n" + print(lowered.launch);
-}
-
-// plan: the kernel plan; its text reads back as a plan of the same text and of the same kernel.
-std::string run_plan(const Module& m, const Request&) {
-  verify(m);
-  const Graph g = scheduled(m);
-  const KernelPlan plan = plan_kernel(g);
-  const std::string text = print_plan(plan);
-  const KernelPlan read = parse_plan(g, text);
-  EXPECT_EQ(print_plan(read), text);
-  EXPECT_EQ(print(emit_kernel(read).kernel), print(emit_kernel(plan).kernel));
-  return text;
-}
-
-// emit [32]: CUDA C++ of the main graph; lowers it first if it is no kernel.
-std::string run_emit(const Module& m, const Request& r) {
-  verify(m);
-  const Graph& g = main_graph(m);
-  return emit_cuda(g.level == Level::kKernel ? g : lower(scheduled(m), lower_options(r)).kernel).text;
-}
-
-// checks FOLDER: for each program in the folder, scheduled and unfused, the number of predicates in its kernels: of
-// domains, of loop extents that the launch may exceed, of threads that alone store; and the comparisons to which these
-// fold.
-std::string run_checks(const Module&, const Request& r) {
-  std::vector<fs::path> programs;
-  for (const auto& entry : fs::directory_iterator(r.options.at(0))) programs.push_back(entry.path());
-  std::sort(programs.begin(), programs.end());
-  std::string out;
-  for (const fs::path& path : programs) {
-    const Module m = parse_module(read(path));
-    const Graph& g = main_graph(m);
-    std::vector<Argument> arguments;
-    for (const InputSpec& spec : find_input_specs(m, g.name, "host")->specs)
-      arguments.push_back(make_argument(spec, 1));
-    const StepList* list = find_steps(m, g.name);
-    for (const bool unfused : {false, true}) {
-      if (!unfused && list == nullptr) continue;
-      CompileOptions options;
-      if (!unfused) options.steps = list->steps;
-      const Compiled c = compile(g, bind_sizes(g, bound_inputs(arguments)), options);
-      std::array<int, 3> counts = {};
-      size_t kernels = 0, comparisons = 0;
-      for (size_t i = 0; i < c.scheduled.size(); ++i) {
-        if (c.segmentation.segments[i].executor != SegmentExecutor::kKernel) continue;
-        ++kernels;
-        std::set<std::string> predicates;
-        for (const CheckNote& n : lower(canonical_order(c.scheduled[i]), {.explain = true}).notes) {
-          counts[static_cast<size_t>(n.kind)] += n.checked;
-          if (!n.predicate.empty()) predicates.insert(n.predicate);
-        }
-        comparisons += predicates.size();
-      }
-      out += fmt::format("{}{}: {} domains, {} loop extents, {} threads; {} comparisons in {} kernels\n", g.name,
-                         unfused ? " unfused" : "", counts[0], counts[1], counts[2], comparisons, kernels);
-    }
-  }
-  return out;
-}
-
-// The elements in row-major order, one line for each run along the last axis.
-std::string elements_text(const ProgramOutput& output) {
-  const TensorData& t = output.value.tensor;
-  std::string out = "%" + output.name + " = " + describe(t) + "\n";
-  for_each_run(t, [&](int64_t position, int64_t stride, int64_t count) {
-    out += " ";
-    for (int64_t i = 0; i < count; ++i) {
-      const std::string literal = print_literal(t.dtype, load_element(t, position + i * stride));
-      out += " " + literal.substr(0, literal.rfind('_'));
-    }
-    out += "\n";
-  });
-  return out;
-}
-
-// run: the outputs of the host executor for the module's inputs `host`, with the module's steps. run unfused: without
-// them.
-std::string run_run(const Module& m, const Request& r) {
-  verify(m);
-  const Graph& g = main_graph(m);
-  const std::vector<Argument> arguments = host_arguments(m, g);
-  CompileOptions options;
-  const StepList* list = find_steps(m, g.name);
-  if (list != nullptr && !r.has("unfused")) options.steps = list->steps;
-  const Compiled compiled = compile(g, bind_sizes(g, bound_inputs(arguments)), options);
-  std::vector<NamedKernel> kernels;
-  for (size_t i = 0; i < compiled.kernels.size(); ++i)
-    kernels.push_back({compiled.segmentation.segments[i].name, &compiled.kernels[i]});
-  const auto device = make_host_device();
-  std::string out;
-  HostProgramOptions host;
-  host.run_aten = run_aten_segments(compiled);
-  for (const ProgramOutput& output : run_host_program(compiled.host, kernels, *device, arguments, host).outputs)
-    out += elements_text(output);
-  return out;
-}
-
-// picture GRAPH…: the picture of each named id graph, as text, after the file's steps.
-std::string run_picture(const Module& m, const Request& r) {
-  verify(m);
-  const picture::Picture p = picture::describe(scheduled(m));
-  std::string out;
-  for (const std::string& word : r.options)
-    out += (out.empty() ? "" : "\n") + picture::to_text(p, parse_id_graph_kind(word).value());
-  return out;
-}
-
-using Kind = std::function<std::string(const Module&, const Request&)>;
-const std::map<std::string, Kind>& kinds() {
-  static const std::map<std::string, Kind> list = {
-      {"parse", run_parse}, {"verify", run_verify}, {"pass", run_pass},     {"lower", run_lower},    {"plan", run_plan},
-      {"emit", run_emit},   {"run", run_run},       {"checks", run_checks}, {"picture", run_picture}};
-  return list;
-}
-
-Request request_of(const std::string& text) {
-  Request r;
-  if (!text.starts_with(kFirst)) return r;
-  std::istringstream line(text.substr(kFirst.size(), text.find('\n') - kFirst.size()));
-  line >> r.kind;
-  for (std::string word; line >> word;) r.options.push_back(word);
-  return r;
-}
-
-void expect_round_trips(const Module& m) {
-  EXPECT_TRUE(parse_module(print(m)) == m) << print(m);
-  EXPECT_TRUE(decode_module_structure(bytes_of(encode(m))) == m) << print(m);
-}
-
-// The result; for an error its code and place, not its sentence.
-std::string outcome(const Request& r, const std::string& input) {
-  try {
-    const Module m = parse_module(input);
-    expect_round_trips(m);
-    return kinds().at(r.kind)(m, r);
-  } catch (const Error& e) {
-    EXPECT_NE(e.code, ErrorCode::kInternal) << e.what();
-    return "error " + code_text(e.code) + (e.place.empty() ? "" : " at " + e.place) + "\n";
-  }
-}
-
-class FileTest : public ::testing::TestWithParam<std::string> {};
-
-TEST_P(FileTest, GivesWhatTheFileSays) {
+TEST_P(FileTestFile, GivesWhatTheFileSays) {
   const fs::path path = fs::path(folder()) / GetParam();
-  const std::string text = read(path);
-  const Request r = request_of(text);
-  ASSERT_TRUE(kinds().contains(r.kind)) << path << ": the first line is not `// test: KIND`";
-  ASSERT_EQ(path.parent_path().filename().string(), r.kind) << path << ": the file lies in another kind's folder";
-  const size_t split = text.find(kExpect);
-  const std::string input = text.substr(0, split);
-  const std::string expected = split == std::string::npos ? std::string() : text.substr(split + kExpect.size());
-  const std::string actual = outcome(r, input);
+  const FileTest test = parse_file_test(read(path));
+  ASSERT_TRUE(is_file_test_kind(test.request.kind)) << path << ": the first line is not `// test: KIND`";
+  ASSERT_EQ(path.parent_path().filename().string(), test.request.kind)
+      << path << ": the file lies in another kind's folder";
+  const std::string actual = outcome_of(test.request, test.input);
   if (std::getenv("BLESS") == nullptr) {
-    EXPECT_EQ(actual, expected) << path << "; if the new text is right, run with BLESS=1";
+    EXPECT_EQ(actual, test.expected) << path << "; if the new text is right, run with BLESS=1";
     return;
   }
   ASSERT_EQ(std::getenv("CI"), nullptr) << "BLESS rewrites expectations: not where CI is set";
-  if (actual == expected) return;
-  std::ofstream(path, std::ios::binary) << input << kExpect << actual;
+  if (actual == test.expected) return;
+  std::ofstream(path, std::ios::binary) << test.input << kExpectLine << actual;
   std::cout << "blessed " << path.string() << "\n";
 }
 
@@ -320,7 +65,7 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, FileTest, ::testing::ValuesIn(files()), test_name);
+INSTANTIATE_TEST_SUITE_P(Files, FileTestFile, ::testing::ValuesIn(files()), test_name);
 
 }  // namespace
-}  // namespace fusebox
+}  // namespace fusebox::fuzz

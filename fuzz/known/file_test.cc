@@ -1,0 +1,269 @@
+#include "fuzz/known/file_test.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "codegen/cuda.h"
+#include "ir/canonical/canonical.h"
+#include "ir/infer/bind.h"
+#include "ir/table/error.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "ir/verify/verify.h"
+#include "passes/lower/lower.h"
+#include "passes/pipeline/pipeline.h"
+#include "passes/plan/plan_stages.h"
+#include "passes/plan/print_plan.h"
+#include "passes/schedule/apply_steps.h"
+#include "passes/segment/segment.h"
+#include "replay/data/file.h"
+#include "replay/data/input.h"
+#include "replay/picture/render.h"
+#include "replay/run/aten_segment.h"
+#include "replay/run/host_program.h"
+#include "serde/decode.h"
+#include "serde/encode.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kFirst = "// test: ";
+
+// The main graph with the steps that the module has for it.
+Graph scheduled(const Module& m) {
+  Graph g = main_graph(m);
+  if (const StepList* list = find_steps(m, g.name)) apply_steps(g, list->steps);
+  return g;
+}
+
+LowerOptions lower_options(const FileRequest& r) {
+  LowerOptions options;
+  if (r.has("32")) options.index_bits = 32;
+  return options;
+}
+
+// parse: the text in its standard form.
+std::string run_parse(const Module& m, const FileRequest&) { return print(m); }
+
+// verify: `ok`, or the first error.
+std::string run_verify(const Module& m, const FileRequest&) {
+  verify(m);
+  return "ok\n";
+}
+
+// The module's inputs `host` of the graph.
+std::vector<Argument> host_arguments(const Module& m, const Graph& g) {
+  const InputSpecs* specs = find_input_specs(m, g.name, "host");
+  if (specs == nullptr) throw Error(ErrorCode::kMissingInput, "the file has no inputs `host`; write them");
+  std::vector<Argument> arguments;
+  for (const InputSpec& spec : specs->specs) arguments.push_back(make_argument(spec, 1));
+  return arguments;
+}
+
+// The automatic plan for the module's inputs `host`: what each segment's scheduler chose, and the segmentation without the
+// steps of its kernels.
+std::string automatic_plan(const Module& m) {
+  const Graph& g = main_graph(m);
+  const std::vector<Argument> arguments = host_arguments(m, g);
+  CompileOptions options;
+  options.inputs = bound_inputs(arguments);
+  options.device = default_device();
+  if (const StepList* list = find_steps(m, g.name)) options.steps = list->steps;
+  Compiled c = compile(g, bind_sizes(g, options.inputs), options);
+  std::string out;
+  for (const Decision& d : c.automatic->decisions) {
+    out += "// @" + d.segment + ": " + text(d.heuristics) + "\n";
+    for (const Declined& other : d.declined) out += "//   not " + other.scheduler + ": " + other.why + "\n";
+  }
+  for (Segment& s : c.segmentation.segments) s.steps.clear();
+  return out + print(c.segmentation);
+}
+
+// pass: the graph after the file's steps. pass segment: the segmentation that the steps give, or one kernel for each
+// op. pass automatic: the automatic plan.
+std::string run_pass(const Module& m, const FileRequest& r) {
+  verify(m);
+  if (r.has("automatic")) return automatic_plan(m);
+  if (r.has("segment")) {
+    const Graph& fusion = main_graph(m);
+    const StepList* list = find_steps(m, fusion.name);
+    return print(list ? plan_steps(fusion, list->steps) : plan_unfused(fusion));
+  }
+  const Graph g = scheduled(m);
+  verify(g);
+  return print(g);
+}
+
+// lower [32]: kernel and launch program. lower legal: whether lowering accepts it.
+std::string run_lower(const Module& m, const FileRequest& r) {
+  verify(m);
+  const Graph g = scheduled(m);
+  const std::optional<Error> refused = legal(g);
+  if (r.has("legal")) {
+    if (refused) throw *refused;
+    return "legal\n";
+  }
+  const Lowered lowered = lower(g, lower_options(r));
+  verify(lowered.kernel);
+  verify(lowered.launch);
+  return print(lowered.kernel) + "\n" + print(lowered.launch);
+}
+
+// plan: the kernel plan; its text reads back as a plan of the same text and of the same kernel.
+std::string run_plan(const Module& m, const FileRequest&) {
+  verify(m);
+  const Graph g = scheduled(m);
+  const KernelPlan plan = plan_kernel(g);
+  const std::string text = print_plan(plan);
+  const KernelPlan read = parse_plan(g, text);
+  check_internal(print_plan(read) == text, "a plan's text reads back as another plan");
+  check_internal(print(emit_kernel(read).kernel) == print(emit_kernel(plan).kernel),
+                 "a plan that was read gives another kernel");
+  return text;
+}
+
+// emit [32]: CUDA C++ of the main graph; lowers it first if it is no kernel.
+std::string run_emit(const Module& m, const FileRequest& r) {
+  verify(m);
+  const Graph& g = main_graph(m);
+  return emit_cuda(g.level == Level::kKernel ? g : lower(scheduled(m), lower_options(r)).kernel).text;
+}
+
+// checks FOLDER: for each program in the folder, scheduled and unfused, the number of predicates in its kernels: of
+// domains, of loop extents that the launch may exceed, of threads that alone store; and the comparisons to which these
+// fold.
+std::string run_checks(const Module&, const FileRequest& r) {
+  std::vector<fs::path> programs;
+  for (const auto& entry : fs::directory_iterator(r.options.at(0))) programs.push_back(entry.path());
+  std::sort(programs.begin(), programs.end());
+  std::string out;
+  for (const fs::path& path : programs) {
+    const Module m = parse_module(read_text_file(path.string()));
+    const Graph& g = main_graph(m);
+    std::vector<Argument> arguments;
+    for (const InputSpec& spec : find_input_specs(m, g.name, "host")->specs)
+      arguments.push_back(make_argument(spec, 1));
+    const StepList* list = find_steps(m, g.name);
+    for (const bool unfused : {false, true}) {
+      if (!unfused && list == nullptr) continue;
+      CompileOptions options;
+      if (!unfused) options.steps = list->steps;
+      const Compiled c = compile(g, bind_sizes(g, bound_inputs(arguments)), options);
+      std::array<int, 3> counts = {};
+      size_t kernels = 0, comparisons = 0;
+      for (size_t i = 0; i < c.scheduled.size(); ++i) {
+        if (c.segmentation.segments[i].executor != SegmentExecutor::kKernel) continue;
+        ++kernels;
+        std::set<std::string> predicates;
+        for (const CheckNote& n : lower(canonical_order(c.scheduled[i]), {.explain = true}).notes) {
+          counts[static_cast<size_t>(n.kind)] += n.checked;
+          if (!n.predicate.empty()) predicates.insert(n.predicate);
+        }
+        comparisons += predicates.size();
+      }
+      out += fmt::format("{}{}: {} domains, {} loop extents, {} threads; {} comparisons in {} kernels\n", g.name,
+                         unfused ? " unfused" : "", counts[0], counts[1], counts[2], comparisons, kernels);
+    }
+  }
+  return out;
+}
+
+// The elements in row-major order, one line for each run along the last axis.
+std::string elements_text(const ProgramOutput& output) {
+  const TensorData& t = output.value.tensor;
+  std::string out = "%" + output.name + " = " + describe(t) + "\n";
+  for_each_run(t, [&](int64_t position, int64_t stride, int64_t count) {
+    out += " ";
+    for (int64_t i = 0; i < count; ++i) {
+      const std::string literal = print_literal(t.dtype, load_element(t, position + i * stride));
+      out += " " + literal.substr(0, literal.rfind('_'));
+    }
+    out += "\n";
+  });
+  return out;
+}
+
+// run: the outputs of the host executor for the module's inputs `host`, with the module's steps. run unfused: without
+// them.
+std::string run_run(const Module& m, const FileRequest& r) {
+  verify(m);
+  const Graph& g = main_graph(m);
+  const std::vector<Argument> arguments = host_arguments(m, g);
+  CompileOptions options;
+  const StepList* list = find_steps(m, g.name);
+  if (list != nullptr && !r.has("unfused")) options.steps = list->steps;
+  const Compiled compiled = compile(g, bind_sizes(g, bound_inputs(arguments)), options);
+  std::vector<NamedKernel> kernels;
+  for (size_t i = 0; i < compiled.kernels.size(); ++i)
+    kernels.push_back({compiled.segmentation.segments[i].name, &compiled.kernels[i]});
+  const auto device = make_host_device();
+  std::string out;
+  HostProgramOptions host;
+  host.run_aten = run_aten_segments(compiled);
+  for (const ProgramOutput& output : run_host_program(compiled.host, kernels, *device, arguments, host).outputs)
+    out += elements_text(output);
+  return out;
+}
+
+// picture GRAPH…: the picture of each named id graph, as text, after the file's steps.
+std::string run_picture(const Module& m, const FileRequest& r) {
+  verify(m);
+  const picture::Picture p = picture::describe(scheduled(m));
+  std::string out;
+  for (const std::string& word : r.options)
+    out += (out.empty() ? "" : "\n") + picture::to_text(p, parse_id_graph_kind(word).value());
+  return out;
+}
+
+using Kind = std::string (*)(const Module&, const FileRequest&);
+const std::map<std::string, Kind>& kinds() {
+  static const std::map<std::string, Kind> list = {
+      {"parse", run_parse}, {"verify", run_verify}, {"pass", run_pass},     {"lower", run_lower},    {"plan", run_plan},
+      {"emit", run_emit},   {"run", run_run},       {"checks", run_checks}, {"picture", run_picture}};
+  return list;
+}
+
+void check_round_trips(const Module& m) {
+  check_internal(parse_module(print(m)) == m, "the text of a module reads back as another module");
+  check_internal(decode_module_structure(bytes_of(encode(m))) == m,
+                 "the bytes of a module are those of another module");
+}
+
+}  // namespace
+
+bool FileRequest::has(std::string_view word) const { return std::ranges::find(options, word) != options.end(); }
+
+FileTest parse_file_test(const std::string& text) {
+  FileTest test;
+  if (text.starts_with(kFirst)) {
+    std::istringstream line(text.substr(kFirst.size(), text.find('\n') - kFirst.size()));
+    line >> test.request.kind;
+    for (std::string word; line >> word;) test.request.options.push_back(word);
+  }
+  const size_t split = text.find(kExpectLine);
+  test.input = text.substr(0, split);
+  if (split != std::string::npos) test.expected = text.substr(split + kExpectLine.size());
+  return test;
+}
+
+bool is_file_test_kind(std::string_view kind) { return kinds().contains(std::string(kind)); }
+
+std::string outcome_of(const FileRequest& r, const std::string& input) {
+  try {
+    const Module m = parse_module(input);
+    check_round_trips(m);
+    return kinds().at(r.kind)(m, r);
+  } catch (const Error& e) {
+    if (e.code == ErrorCode::kInternal) throw;
+    return "error " + code_text(e.code) + (e.place.empty() ? "" : " at " + e.place) + "\n";
+  }
+}
+
+}  // namespace fusebox::fuzz
