@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "codegen/cuda.h"
+#include "fuzz/known/file_digests.h"
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
 #include "ir/table/error.h"
@@ -222,11 +223,18 @@ std::string run_picture(const Module& m, const FileRequest& r) {
   return out;
 }
 
+// digests: a line for each program of the file (file_digests.h).
+std::string run_digests(const Module& m, const FileRequest&) {
+  verify(m);
+  return digests_of(m);
+}
+
 using Kind = std::string (*)(const Module&, const FileRequest&);
 const std::map<std::string, Kind>& kinds() {
   static const std::map<std::string, Kind> list = {
-      {"parse", run_parse}, {"verify", run_verify}, {"pass", run_pass},     {"lower", run_lower},    {"plan", run_plan},
-      {"emit", run_emit},   {"run", run_run},       {"checks", run_checks}, {"picture", run_picture}};
+      {"parse", run_parse},     {"verify", run_verify},  {"pass", run_pass}, {"lower", run_lower},
+      {"plan", run_plan},       {"emit", run_emit},      {"run", run_run},   {"checks", run_checks},
+      {"picture", run_picture}, {"digests", run_digests}};
   return list;
 }
 
