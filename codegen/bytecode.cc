@@ -139,6 +139,8 @@ void BytecodeCompiler::op(OpId id) {
       out_.cluster_blocks = op.attrs.integer(AttrKey::kClusterBlocks);
       out_.cluster_axis = op.attrs.enumerator<ParallelType>(AttrKey::kParallel);
       return;
+    case OpKind::kDependentLaunch:
+      return;  // launches run one after another here
     case OpKind::kClusterArrive:
       emit({.opcode = Opcode::kClusterArrive});
       return;

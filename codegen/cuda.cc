@@ -86,6 +86,10 @@ std::string CudaEmitter::cluster_dims() const {
 void CudaEmitter::parameters() {
   std::string list;
   const std::vector<ValueId> all = inputs(g_);
+  // A compiler may move loads by a `__restrict__` parameter across anything, also in front of the wait.
+  const bool may_restrict =
+      options_.reads_apart && (!has_in_body(g_, OpKind::kDependentLaunch) ||
+                               options_.defects.has(Defect::kDependentLaunchRestricts));
   size_t widest = 0;
   std::vector<std::string> types;
   for (const ValueId v : all) {
@@ -97,7 +101,7 @@ void CudaEmitter::parameters() {
   for (size_t i = 0; i < all.size(); ++i) {
     const ValueId v = all[i];
     const std::string& name = names_.define(v, g_.is_tensor(v) ? "t" : "s");
-    const bool restricts = g_.is_tensor(v) && !written_.contains(v) && options_.reads_apart;
+    const bool restricts = g_.is_tensor(v) && !written_.contains(v) && may_restrict;
     list += (list.empty() ? "" : ", ") + types[i] + (restricts ? " __restrict__ " : " ") + name;
     comment_ += "//   " + types[i] + std::string(widest - types[i].size() + 1, ' ') + name;
     if (g_.is_tensor(v)) comment_ += written_.contains(v) ? ": written" : ": read";
@@ -338,6 +342,8 @@ std::string CudaEmitter::emit(CudaHeaders& headers) {
   for (size_t i = 0; i < g_.values.size(); ++i)
     if (g_.values[i].constant) prepare_divisor(ValueId(i));
   region(Graph::body());
+  const bool waits = has_in_body(g_, OpKind::kDependentLaunch);
+  if (waits) headers_.need(CudaHeader::kSynchronize);
   for (size_t i = 0; i < std::size(kCudaHeaderNames); ++i)
     if (const auto h = static_cast<CudaHeader>(i); headers_.needs(h)) headers.need(h);
 
@@ -345,6 +351,7 @@ std::string CudaEmitter::emit(CudaHeaders& headers) {
   result += comment_ + signature_ + " {\n";
   if (uses_shared_) result += "  extern __shared__ __align__(16) unsigned char shared_memory[];\n";
   if (headers_.needs(CudaHeader::kCluster)) result += "  Cluster cluster;\n";
+  if (waits && !options_.defects.has(Defect::kDependentLaunchUnwaited)) result += "  wait_for_launches_in_front();\n";
   result += body_ + "}\n";
   return result;
 }

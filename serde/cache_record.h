@@ -38,6 +38,7 @@ struct KernelImage {
   bool is_cooperative = false;  // blocks wait for one another, so a launch needs all of them on the GPU at once
   bool opts_in_shared =
       false;  // launches give it shared memory, which may be more than the driver allows without being asked
+  bool is_dependent = false;  // it waits for the launches in front, so its own may begin before they have ended
   bool operator==(const KernelImage&) const = default;
 };
 

@@ -180,6 +180,7 @@ class BundleReader {
     if (from.binary()) to.binary = bytes(*from.binary(), Place(at, "binary"));
     to.is_cooperative = from.is_cooperative();
     to.opts_in_shared = from.opts_in_shared();
+    to.is_dependent = from.is_dependent();
   }
 
   void read(const wire::CompiledFusion& from, CompiledFusion& to, const Place& at) {

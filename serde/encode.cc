@@ -127,7 +127,7 @@ class BundleWriter {
     const auto binary = bytes(image.binary, Place(at, "binary"));
     return wire::CreateKernelImage(writer_.b, &kernel, &source, entry, architecture, options, compiler, image.numerics,
                                    image.registers, image.local_bytes, image.shared_bytes, binary, image.is_cooperative,
-                                   image.opts_in_shared);
+                                   image.opts_in_shared, image.is_dependent);
   }
 
   flatbuffers::Offset<wire::CompiledFusion> write(const CompiledFusion& compiled, const Place& at) {

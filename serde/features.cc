@@ -67,6 +67,8 @@ bool is_of(Feature feature, const Graph& g, const Op& op) {
       return op.kind == OpKind::kCluster;
     case Feature::kLanes:
       return op.kind == OpKind::kWarpReduce;
+    case Feature::kDependentLaunches:
+      return op.kind == OpKind::kDependentLaunch;
     case Feature::kComplexFunctions:
       return op.kind == OpKind::kScatterAdd || op.kind == OpKind::kScaledMm || is_of_complex(g, op);
   }
@@ -76,6 +78,7 @@ bool is_of(Feature feature, const Graph& g, const Op& op) {
 bool is_of(Feature feature, const Step& s) {
   if (feature == Feature::kFacts) return s.kind == StepKind::kAssume || s.kind == StepKind::kBoundLaunch;
   if (feature == Feature::kClusters) return s.kind == StepKind::kCluster;
+  if (feature == Feature::kDependentLaunches) return s.kind == StepKind::kDependentLaunch;
   return feature == Feature::kPrecision && s.kind == StepKind::kPrecision;
 }
 
@@ -95,7 +98,9 @@ bool uses(const Module& m, Feature feature) {
          });
 }
 
-bool needs_launch(const KernelImage& image) { return image.is_cooperative || image.opts_in_shared; }
+bool needs_launch(const KernelImage& image) {
+  return image.is_cooperative || image.opts_in_shared || image.is_dependent;
+}
 bool has_launch(const CacheRecord& r) {
   if (r.image) return needs_launch(*r.image);
   if (!r.compiled) return false;
@@ -106,6 +111,7 @@ bool has_launch(const CacheRecord& r) {
 bool uses(const CacheRecord& r, Feature feature) {
   if (feature == Feature::kLaunchRecords) return has_launch(r);
   if (feature == Feature::kModule || feature == Feature::kRecords) return true;
+  if (feature == Feature::kDependentLaunches && r.image && r.image->is_dependent) return true;
   return r.compiled && (uses(r.compiled->program, feature) || uses(r.compiled->scheduled, feature) ||
                         uses(r.compiled->code, feature));
 }
@@ -134,6 +140,7 @@ bool uses(const Bundle& b, Feature feature) {
     case Feature::kLaunchRecords:
     case Feature::kComplexFunctions:
     case Feature::kClusters:
+    case Feature::kDependentLaunches:
     case Feature::kLanes:
       return std::ranges::any_of(b.steps, [&](const StepList& l) { return have(l.steps, feature); }) ||
              std::ranges::any_of(b.stages, [&](const StageRecord& s) { return uses(s.module, feature); }) ||

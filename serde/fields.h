@@ -103,7 +103,8 @@ struct Fields<KernelImage> {
       field("shared_bytes", &KernelImage::shared_bytes, kEncodedAlone),
       field("binary", &KernelImage::binary, kEncodedAlone),
       field("is_cooperative", &KernelImage::is_cooperative, kEncodedAlone),
-      field("opts_in_shared", &KernelImage::opts_in_shared, kEncodedAlone));
+      field("opts_in_shared", &KernelImage::opts_in_shared, kEncodedAlone),
+      field("is_dependent", &KernelImage::is_dependent, kEncodedAlone));
 };
 
 template <>

@@ -75,6 +75,14 @@ void StepMaker::bound_launch() {
   take(std::move(step));
 }
 
+void StepMaker::dependent_launch() {
+  if (std::ranges::any_of(steps, [](const Step& s) { return s.kind == StepKind::kDependentLaunch; })) return;
+  Step step{StepKind::kDependentLaunch, {}, {}, {}};
+  if (const auto made = tensors(false); !made.empty() && random_.one_in(2))
+    step.operands.push_back(StepOperand::of(random_.pick(made)));
+  take(std::move(step));
+}
+
 // A kernel has clusters of one kind.
 void StepMaker::cluster(int64_t blocks, ParallelType axis) {
   if (std::ranges::any_of(steps, [](const Step& s) { return s.kind == StepKind::kCluster; })) return;

@@ -50,7 +50,7 @@ void StepMaker::random_step() {
     case 13:
       return facts();
     case 14:
-      return bound_launch();
+      return random_.one_in(2) ? bound_launch() : dependent_launch();
     case 15:
       return cluster(int64_t{2} << random_.below(3), random_.one_in(2) ? ParallelType::kGridX : ParallelType::kGridY);
     default:

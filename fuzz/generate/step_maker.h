@@ -98,6 +98,7 @@ class StepMaker {
   // step_facts.cc: facts about sizes that hold in the case, or now and then do not, a bound on the launch, and clusters.
   void facts();
   void bound_launch();
+  void dependent_launch();
   void cluster(int64_t blocks, ParallelType axis);
 
   // step_kinds.cc: the steps of one kind.

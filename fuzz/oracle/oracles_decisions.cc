@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "codegen/cuda.h"
 #include "fuzz/base/random_source.h"
 #include "fuzz/mutate/mutate.h"
 #include "fuzz/oracle/oracle.h"
@@ -50,6 +51,8 @@ class Laws {
     refused();
     copies();
     traffic();
+    for (size_t i = 0; i < c_.kernels.size(); ++i)
+      if (c_.segmentation.segments[i].executor == SegmentExecutor::kKernel) waits(i);
     for (const Segment& s : c_.segmentation.segments)
       if (const Decision* d = decision_of(s.name)) {
         choices(s, *d);
@@ -175,6 +178,21 @@ class Laws {
       for (const Crossing& c : s.outputs)
         if (const auto it = memory.find(c.alias); it != memory.end()) memory[c.value] = MemoryClass(it->second);
     return memory;
+  }
+
+  // A kernel that may begin early waits before all else, and no load of it may be moved in front of the wait.
+  void waits(size_t i) {
+    const bool depends = has_in_body(c_.scheduled[i], OpKind::kDependentLaunch);
+    const std::string& name = c_.segmentation.segments[i].name;
+    if (depends != has_in_body(c_.kernels[i], OpKind::kDependentLaunch))
+      return report("dependent", "", "the kernel of @" + name + " depends on the launches in front, or its schedule, not both");
+    if (!depends || i != run_.subject().seed % c_.kernels.size()) return;
+    const std::string text = emit_cuda(c_.kernels[i], {.defects = run_.options().defects}).text;
+    const size_t body = text.find(" {\n", text.find("__global__"));
+    if (body == std::string::npos || text.find("  wait_for_launches_in_front();\n", body) == std::string::npos)
+      report("unwaited", "", "@" + name + " begins early and does not wait:\n" + text);
+    if (text.find("__restrict__") != std::string::npos)
+      report("restricts", "", "@" + name + " begins early, and its loads may be moved in front of the wait:\n" + text);
   }
 
   // A schedule of a reduction states its threads, and how long the rows may be that it keeps.

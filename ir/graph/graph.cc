@@ -163,6 +163,10 @@ std::vector<OutputRef> outputs(const Graph& g) {
   return result;
 }
 
+bool has_in_body(const Graph& g, OpKind kind) {
+  return std::ranges::any_of(g[Graph::body()].ops, [&](OpId op) { return g[op].kind == kind; });
+}
+
 std::vector<OpId> ops_in_order(const Graph& g) {
   std::vector<OpId> order;
   order.reserve(g.ops.size());

@@ -188,6 +188,8 @@ std::vector<OutputRef> outputs(const Graph& g);
 std::vector<std::vector<OpId>> uses(const Graph& g);
 // All ops in text order: the ops of a region follow the op that holds it.
 std::vector<OpId> ops_in_order(const Graph& g);
+// Whether an op of this kind stands in the body, outside all loops and conditions.
+bool has_in_body(const Graph& g, OpKind kind);
 
 // A tensor's lists, with the defaults filled in.
 const std::vector<DomainId>& root_of(const Tensor& t);

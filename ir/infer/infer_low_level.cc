@@ -189,6 +189,8 @@ void check_low_level(const OpView& c) {
         fail(g, ErrorCode::kBadAttribute, "launch_bound needs `least_blocks` from 1 to 32", {});
       return;
     }
+    case OpKind::kDependentLaunch:
+      return;
     case OpKind::kCluster:
       return check_cluster(c);
     case OpKind::kClusterReduce:

@@ -22,4 +22,7 @@ constexpr bool has_clusters(std::string_view architecture) {
   return architecture_number(architecture) >= kFirstWithClusters;
 }
 
+// Whether a kernel can begin before the launches in front of it have ended, and wait for these.
+constexpr bool has_dependent_launch(std::string_view architecture) { return has_clusters(architecture); }
+
 }  // namespace fusebox

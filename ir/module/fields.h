@@ -216,7 +216,7 @@ struct Fields<Module> {
 // The members of a struct with `count` members, in order. A wrong count does not compile.
 template <size_t count, class T>
 constexpr auto tie_members(T& t) {
-  static_assert(count >= 1 && count <= 13, "add the next number of names below");
+  static_assert(count >= 1 && count <= 14, "add the next number of names below");
   if constexpr (count == 1) {
     auto& [a] = t;
     return std::tie(a);
@@ -253,9 +253,12 @@ constexpr auto tie_members(T& t) {
   } else if constexpr (count == 12) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l] = t;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
-  } else {
+  } else if constexpr (count == 13) {
     auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = t;
     return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
+  } else {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = t;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, n);
   }
 }
 

@@ -42,6 +42,7 @@ bool is_schedule(StepKind kind) {
     case StepKind::kAssume:
     case StepKind::kBoundLaunch:
     case StepKind::kCluster:
+    case StepKind::kDependentLaunch:
       return true;
   }
   return true;
@@ -122,6 +123,8 @@ void run(StepContext& c) {
       return step_bound_launch(c);
     case StepKind::kCluster:
       return step_cluster(c);
+    case StepKind::kDependentLaunch:
+      return step_dependent_launch(c);
   }
 }
 
@@ -160,6 +163,7 @@ bool may_empty_transforms(StepKind kind) {
     case StepKind::kAssume:
     case StepKind::kBoundLaunch:
     case StepKind::kCluster:
+    case StepKind::kDependentLaunch:
       return false;
   }
   throw Error(ErrorCode::kInternal, "no step has this number");

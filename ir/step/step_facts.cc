@@ -130,8 +130,7 @@ void step_bound_launch(StepContext& c) {
     return o.integer;
   };
   const int64_t threads = number(tensors, 1024), blocks = number(tensors + 1, 32);
-  for (OpId op : c.g[Graph::body()].ops)
-    if (c.g[op].kind == OpKind::kLaunchBound) c.refuse("the kernel has a bound already; leave one of the steps out");
+  if (has_in_body(c.g, OpKind::kLaunchBound)) c.refuse("the kernel has a bound already; leave one of the steps out");
   if (!c.target) return;
   c.begin();
   Op op{OpKind::kLaunchBound, {}, {}, {}, {}};
@@ -149,14 +148,22 @@ void step_cluster(StepContext& c) {
   const auto axis = c.step.attrs.enumerator(AttrKey::kParallel, ParallelType::kSerial);
   if (!is_thread(axis) || !is_grid(axis))
     c.refuse("a cluster has neighbours along a grid axis; add `on grid.x`, grid.y or grid.z");
-  for (OpId op : c.g[Graph::body()].ops)
-    if (c.g[op].kind == OpKind::kCluster) c.refuse("the kernel has clusters already; leave one of the steps out");
+  if (has_in_body(c.g, OpKind::kCluster)) c.refuse("the kernel has clusters already; leave one of the steps out");
   if (!c.target) return;
   c.begin();
   Op op{OpKind::kCluster, {}, {}, {}, {}};
   op.attrs.set_enum(AttrKey::kParallel, axis);
   op.attrs.set(AttrKey::kClusterBlocks, blocks.integer);
   insert_fact(*c.target, std::move(op));
+}
+
+void step_dependent_launch(StepContext& c) {
+  for (size_t i = 0; i < c.step.operands.size(); ++i) c.scheduled_tensor(i);
+  if (has_in_body(c.g, OpKind::kDependentLaunch))
+    c.refuse("the kernel's launch depends on those in front already; leave one of the steps out");
+  if (!c.target) return;
+  c.begin();
+  insert_fact(*c.target, Op{OpKind::kDependentLaunch, {}, {}, {}, {}});
 }
 
 }  // namespace fusebox

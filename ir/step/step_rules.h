@@ -113,6 +113,7 @@ bool has_fast_dtype(Dtype d);
 void step_assume(StepContext& c);
 void step_bound_launch(StepContext& c);
 void step_cluster(StepContext& c);
+void step_dependent_launch(StepContext& c);
 // step_concretize.cc
 void step_concretize(StepContext& c);
 void step_concretize_reshape(StepContext& c);

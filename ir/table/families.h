@@ -192,7 +192,7 @@
 
 // Facts of a schedule. They are statements of the whole program, and compute nothing.
 #define FUSEBOX_FACT_OPS OpKind::kAssume: case FUSEBOX_LAUNCH_FACT_OPS
-#define FUSEBOX_LAUNCH_FACT_OPS OpKind::kLaunchBound: case OpKind::kCluster
+#define FUSEBOX_LAUNCH_FACT_OPS OpKind::kLaunchBound: case OpKind::kCluster: case OpKind::kDependentLaunch
 
 // Statements without a result.
 #define FUSEBOX_EFFECT_OPS \

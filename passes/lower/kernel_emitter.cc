@@ -52,6 +52,8 @@ void KernelEmitter::run() {
     attrs.set(AttrKey::kClusterBlocks, plan_.cluster->blocks);
     kernel_.effect(OpKind::kCluster, {}, {}, attrs);
   }
+  if (has_in_body(*plan_.graph, OpKind::kDependentLaunch) && !plan_.defects().has(Defect::kDependentLaunchLost))
+    kernel_.effect(OpKind::kDependentLaunch, {}, {});
   shared_end_ = kernel_.index(0);
   emit_children(LoopNode::kNoNode);
   if (plan_.cluster_places().lists > 0) kernel_.effect(OpKind::kClusterWait, {}, {});

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ir/domain/domain.h"
+#include "ir/module/architecture.h"
 #include "passes/schedule/column_parts.h"
 #include "passes/schedule/fresh_names.h"
 #include "passes/schedule/reduction_passes.h"
@@ -33,6 +34,7 @@ class LoopPlanner {
         space_(space),
         h_(h),
         defects_(view.defects),
+        depends_(has_dependent_launch(view.device.architecture)),
         access_(find_access(view, space)),
         names_(view.fusion),
         ref_(g_[space.reference].name),
@@ -250,6 +252,8 @@ class LoopPlanner {
     if (shares_rows_) assume_at_most(space_.kept, h_.number("most_rows"));
     if (const int64_t blocks = h_.number_or("cluster", 1); blocks > 1)
       steps_.cluster(blocks, access_.kept.empty() ? ParallelType::kGridX : ParallelType::kGridY);
+    // Blocks that wait for one another are launched together, behind whatever is in front of them.
+    if (!shares_rows_ && depends_) steps_.dependent_launch();
     if (!defects_.has(Defect::kBoundLeftOut)) steps_.bound_launch(h_.number("threads"), h_.number("blocks"));
   }
 
@@ -272,6 +276,7 @@ class LoopPlanner {
   const ReductionSpace& space_;
   const Heuristics& h_;
   const Defects& defects_;
+  const bool depends_;  // the device lets a launch depend on those in front
   const ReductionAccess access_;  // for the order of the axes
   FreshNames names_;
   StepDraft steps_;

@@ -118,6 +118,8 @@ void StepDraft::bound_launch(int64_t threads, int64_t blocks) {
   add(StepKind::kBoundLaunch, {StepOperand::number(threads), StepOperand::number(blocks)});
 }
 
+void StepDraft::dependent_launch() { add(StepKind::kDependentLaunch, {}); }
+
 void StepDraft::cluster(int64_t blocks, ParallelType axis) {
   add(StepKind::kCluster, {StepOperand::number(blocks)}).attrs.set_enum(AttrKey::kParallel, axis);
 }

@@ -46,6 +46,7 @@ class StepDraft {
   void assume_multiple(Name size, int64_t divisor);
   void assume_at_most(const Names& sizes, int64_t bound);
   void bound_launch(int64_t threads, int64_t blocks);
+  void dependent_launch();
   void cluster(int64_t blocks, ParallelType axis);
 
   const std::vector<Step>& steps() const { return steps_; }

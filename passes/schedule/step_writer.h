@@ -63,6 +63,7 @@ class StepWriter {
   void assume_multiple(Name size, int64_t divisor);
   void inline_at(Name tensor, Name domain);
   void inline_most(const Names& tensors = {});
+  void dependent_launch();
 
  private:
   // Drafts a step by a call of `StepDraft`, and applies it.

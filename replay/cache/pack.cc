@@ -85,7 +85,7 @@ std::vector<Unpacked> unpack(const Bundle& bundle, RecordStore& store, const Unp
     for (KernelImage& image : record.compiled->images) {
       const auto request = request_of(c, image);
       if (!request) contradicts("a binary belongs to no kernel of its program", place);
-      if (image.is_cooperative != request->is_cooperative || image.opts_in_shared != request->opts_in_shared)
+      if (launch_needs(image) != request->needs)
         contradicts("a binary is launched in another way than its kernel", place);
       if (options.trust_binaries) continue;
       KernelImage made = compile_image(*request);

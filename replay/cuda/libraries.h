@@ -11,6 +11,22 @@
 
 namespace fusebox {
 
+// A launch with attributes, laid out as CUlaunchConfig and CUlaunchAttribute are.
+struct CudaLaunchAttribute {
+  unsigned id = 0;
+  unsigned padding = 0;
+  union {
+    char bytes[64] = {};
+    int number;
+  };
+};
+struct CudaLaunchConfig {
+  unsigned grid[3], block[3], shared_bytes;
+  void* stream;
+  const CudaLaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+
 // FUNCTION(name, exported symbol, parameter types); all return 0 for success. The symbols have the versions to which
 // the headers of CUDA 12 and 13 map the names.
 #define FUSEBOX_DRIVER_FUNCTIONS(FUNCTION)                                                                             \
@@ -37,6 +53,7 @@ namespace fusebox {
            size_t)                                                                                                     \
   FUNCTION(cuLaunchKernel, cuLaunchKernel, void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,          \
            unsigned, void*, void**, void**)                                                                            \
+  FUNCTION(cuLaunchKernelEx, cuLaunchKernelEx, const CudaLaunchConfig*, void*, void**, void**)                         \
   FUNCTION(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel, void*, unsigned, unsigned, unsigned, unsigned,        \
            unsigned, unsigned, unsigned, void*, void**)                                                                \
   FUNCTION(cuMemAlloc, cuMemAlloc_v2, uint64_t*, size_t)                                                               \
@@ -113,6 +130,7 @@ enum CudaDeviceAttribute : int {
   CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH = 95,
   CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
 };
+enum CudaLaunchAttributeId : unsigned { CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
 enum CudaFunctionAttribute : int {
   CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
   CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,

@@ -4,6 +4,7 @@
 #include <deque>
 #include <mutex>
 
+#include "ir/module/architecture.h"
 #include "ir/table/error.h"
 #include "replay/cuda/launch_log.h"
 
@@ -174,6 +175,7 @@ class Session final : public CudaSession {
     }
     made.shared_bytes = static_cast<unsigned>(launch.shared_bytes);
     made.is_cooperative = launch.is_cooperative;
+    made.is_dependent = launch.is_dependent && !launch.is_cooperative && has_dependent_launch(device_.architecture);
     made.name = kernel.name;
     return made;
   }
@@ -182,6 +184,8 @@ class Session final : public CudaSession {
       check_call(driver_.cuLaunchCooperativeKernel(l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1],
                                                    l.block[2], l.shared_bytes, stream, arguments),
                  "a cooperative launch");
+    else if (l.is_dependent)
+      start_dependent(l, arguments, stream);
     else
       check_call(driver_.cuLaunchKernel(l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1], l.block[2],
                                         l.shared_bytes, stream, arguments, nullptr),
@@ -240,6 +244,20 @@ class Session final : public CudaSession {
   }
 
  private:
+  // Programmatic dependent launch: blocks begin when those of the launch in front let them, and wait in the kernel.
+  void start_dependent(const CudaReadyLaunch& l, void** arguments, CudaStream stream) {
+    CudaLaunchAttribute early;
+    early.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    early.number = 1;
+    const CudaLaunchConfig config{{l.grid[0], l.grid[1], l.grid[2]},
+                                  {l.block[0], l.block[1], l.block[2]},
+                                  l.shared_bytes,
+                                  stream,
+                                  &early,
+                                  1};
+    check_call(driver_.cuLaunchKernelEx(&config, l.function, arguments, nullptr), "a launch");
+  }
+
   // Makes the GPU current while it lives. The caller's GPU is current again behind it, or none if none was.
   class Current {
    public:

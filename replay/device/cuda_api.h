@@ -85,6 +85,7 @@ struct CudaLaunch {
   std::array<int64_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
   int64_t shared_bytes = 0;               // dynamic
   bool is_cooperative = false;            // all blocks resident at once
+  bool is_dependent = false;              // may begin before the launches in front have ended, for which it waits
   std::span<void* const> arguments = {};  // the address of each argument's value
   CudaStream stream = nullptr;
 };
@@ -95,6 +96,7 @@ struct CudaReadyLaunch {
   std::array<unsigned, 3> grid = {1, 1, 1}, block = {1, 1, 1};
   unsigned shared_bytes = 0;
   bool is_cooperative = false;
+  bool is_dependent = false;
   const char* name = "";  // the kernel's
 };
 

@@ -178,7 +178,8 @@ class CudaDeviceRunner : public Device {
     session_->launch(p.kernel, {.grid = dims.grid,
                                 .block = dims.block,
                                 .shared_bytes = dims.shared_bytes,
-                                .is_cooperative = p.is_cooperative,
+                                .is_cooperative = p.needs.is_cooperative,
+                                .is_dependent = p.needs.is_dependent,
                                 .arguments = addresses,
                                 .stream = stream_});
     if (debug_) session_->synchronize();
@@ -189,7 +190,8 @@ class CudaDeviceRunner : public Device {
     return session_->ready(p.kernel, {.grid = dims.grid,
                                       .block = dims.block,
                                       .shared_bytes = dims.shared_bytes,
-                                      .is_cooperative = p.is_cooperative});
+                                      .is_cooperative = p.needs.is_cooperative,
+                                      .is_dependent = p.needs.is_dependent});
   }
   CudaSession* session() override { return session_.get(); }
 
@@ -202,19 +204,19 @@ class CudaDeviceRunner : public Device {
  private:
   struct Prepared {
     CudaKernel kernel;
-    bool is_cooperative = false;
+    LaunchNeeds needs;
     int index_bits = 64;
   };
 
   // An image in the driver.
   struct LoadedImage {
     CudaKernel kernel;
-    bool is_cooperative = false;
+    LaunchNeeds needs;
   };
 
   LoadedImage opted_in(CudaKernel kernel, const LaunchNeeds& needs) {
     if (needs.opts_in_shared) session_->opt_in_shared(kernel);
-    return {kernel, needs.is_cooperative};
+    return {kernel, needs};
   }
 
   // Digests and caches see the binary as it was compiled; the driver and profilers see the readable name.
@@ -224,7 +226,7 @@ class CudaDeviceRunner : public Device {
     const CudaKernel loaded = session_->load(named.bytes, named.entry);
     binaries_.push_back(digest_bytes(bytes));
     const LoadedImage result =
-        opted_in(loaded, {.is_cooperative = image.is_cooperative, .opts_in_shared = image.opts_in_shared});
+        opted_in(loaded, launch_needs(image));
     image.registers = loaded.registers;
     image.local_bytes = loaded.local_bytes;
     image.shared_bytes = loaded.shared_bytes;
@@ -305,7 +307,7 @@ class CudaDeviceRunner : public Device {
     Prepared p;
     p.kernel = loaded.kernel;
     session_->set_name(p.kernel, kernel.name);
-    p.is_cooperative = loaded.is_cooperative;
+    p.needs = loaded.needs;
     p.index_bits = kernel.index_bits;
     kernels_.push_back(p);
     return by_text_[text] = kernels_.size() - 1;

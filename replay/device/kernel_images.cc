@@ -41,6 +41,7 @@ void check_architecture(const Graph& kernel, std::string_view architecture) {
 
 LaunchNeeds launch_needs(const Graph& kernel) {
   LaunchNeeds needs;
+  needs.is_dependent = has_in_body(kernel, OpKind::kDependentLaunch);
   for (const Op& op : kernel.ops) {
     needs.is_cooperative |=
         op.kind == OpKind::kGridBarrier || (op.kind == OpKind::kGridReduce && op.attrs.flag(AttrKey::kAll));
@@ -50,9 +51,17 @@ LaunchNeeds launch_needs(const Graph& kernel) {
   return needs;
 }
 
+LaunchNeeds launch_needs(const KernelImage& image) {
+  return {.is_cooperative = image.is_cooperative,
+          .opts_in_shared = image.opts_in_shared,
+          .is_dependent = image.is_dependent};
+}
+
 ImageRequest image_request(const Graph& kernel, const CudaSource& source, std::string_view architecture) {
   check_architecture(kernel, architecture);
-  const LaunchNeeds needs = launch_needs(kernel);
+  LaunchNeeds needs = launch_needs(kernel);
+  // A text that a user wrote may not wait.
+  needs.is_dependent &= source.text.find("wait_for_launches_in_front();") != std::string::npos;
   return {.kernel = digest(kernel),
           .text = source.text,
           .entry = source.entry,
@@ -60,8 +69,7 @@ ImageRequest image_request(const Graph& kernel, const CudaSource& source, std::s
           .options = joined_options(),
           .compiler = compiler_identity(),
           .numerics = kNumericsVersion,
-          .is_cooperative = needs.is_cooperative,
-          .opts_in_shared = needs.opts_in_shared};
+          .needs = needs};
 }
 
 KernelImage image_of(const ImageRequest& request, std::string_view binary) {
@@ -76,8 +84,9 @@ KernelImage image_of(const ImageRequest& request, std::string_view binary) {
           .local_bytes = 0,
           .shared_bytes = 0,
           .binary = {binary.begin(), binary.end()},
-          .is_cooperative = request.is_cooperative,
-          .opts_in_shared = request.opts_in_shared};
+          .is_cooperative = request.needs.is_cooperative,
+          .opts_in_shared = request.needs.opts_in_shared,
+          .is_dependent = request.needs.is_dependent};
 }
 
 KernelImage compile_image(const ImageRequest& request) {
@@ -93,8 +102,7 @@ bool fits(const KernelImage& image, const ImageRequest& request, const Defects& 
                           defects.has(Defect::kCacheStaleImage);
   return is_of_text && image.entry == request.entry && image.architecture == request.architecture &&
          image.options == request.options && image.numerics == request.numerics &&
-         image.is_cooperative == request.is_cooperative && image.opts_in_shared == request.opts_in_shared &&
-         (request.compiler.empty() || image.compiler == request.compiler);
+         launch_needs(image) == request.needs && (request.compiler.empty() || image.compiler == request.compiler);
 }
 
 }  // namespace fusebox

@@ -13,6 +13,16 @@
 
 namespace fusebox {
 
+// What a launch of a kernel needs beside its dimensions, as in KernelImage.
+struct LaunchNeeds {
+  bool is_cooperative = false;
+  bool opts_in_shared = false;
+  bool is_dependent = false;
+  bool operator==(const LaunchNeeds&) const = default;
+};
+LaunchNeeds launch_needs(const Graph& kernel);
+LaunchNeeds launch_needs(const KernelImage& image);
+
 // A kernel that is needed as a binary.
 struct ImageRequest {
   Digest kernel;     // of the kernel program
@@ -22,16 +32,9 @@ struct ImageRequest {
   std::string options;   // with a blank between two
   std::string compiler;  // CudaBackend::compiler_identity; empty: there is none, and any will do
   int64_t numerics = 0;
-  bool is_cooperative = false;  // as in KernelImage
-  bool opts_in_shared = false;
+  LaunchNeeds needs = {};
 };
 
-// The needs of a launch of the kernel beside its dimensions, by its images.
-struct LaunchNeeds {
-  bool is_cooperative = false;
-  bool opts_in_shared = false;
-};
-LaunchNeeds launch_needs(const Graph& kernel);
 
 // Throws kModuleMissing if CUDA's module is not there; a compiler may be missing. Throws kIllegalCluster for a kernel with
 // clusters and an architecture without.

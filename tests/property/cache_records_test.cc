@@ -72,6 +72,7 @@ TEST(CacheRecords, DigestsTellEveryImageAndProgramApart) {
   };
   expect_other([](CompiledFusion& c) { c.images[0].is_cooperative = true; });
   expect_other([](CompiledFusion& c) { c.images[0].opts_in_shared = true; });
+  expect_other([](CompiledFusion& c) { c.images[0].is_dependent = true; });
   expect_other([](CompiledFusion& c) { c.signature.inputs[0].align = 4; });
   expect_other([](CompiledFusion& c) { c.launch->errors[0].place += "_"; });
   expect_other([](CompiledFusion& c) { c.launch.reset(); });

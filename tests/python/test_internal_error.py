@@ -35,7 +35,7 @@ int cuCtxGetCurrent(void** context) { *context = nullptr; return 0; }
 }
 FAILS(cuCtxSynchronize) FAILS(cuModuleLoadData) FAILS(cuModuleUnload) FAILS(cuModuleGetFunction) FAILS(cuFuncGetAttribute)
 FAILS(cuFuncSetAttribute) FAILS(cuOccupancyMaxActiveBlocksPerMultiprocessor) FAILS(cuLaunchKernel)
-FAILS(cuLaunchCooperativeKernel) FAILS(cuMemAlloc_v2) FAILS(cuMemFree_v2) FAILS(cuMemcpyHtoDAsync_v2)
+FAILS(cuLaunchKernelEx) FAILS(cuLaunchCooperativeKernel) FAILS(cuMemAlloc_v2) FAILS(cuMemFree_v2) FAILS(cuMemcpyHtoDAsync_v2)
 FAILS(cuMemcpyDtoHAsync_v2) FAILS(cuMemcpyDtoDAsync_v2) FAILS(cuMemsetD8Async) FAILS(cuStreamCreate) FAILS(cuStreamDestroy_v2)
 FAILS(cuStreamSynchronize) FAILS(cuStreamIsCapturing) FAILS(cuStreamGetId) FAILS(cuThreadExchangeStreamCaptureMode)
 FAILS(cuStreamWaitEvent) FAILS(cuEventCreate) FAILS(cuEventDestroy_v2) FAILS(cuEventRecord)

@@ -74,7 +74,8 @@ inline KernelImage random_image(Random& random) {
           .shared_bytes = number(),
           .binary = random_bytes(random, random.below(200)),
           .is_cooperative = random.one_in(2),
-          .opts_in_shared = random.one_in(2)};
+          .opts_in_shared = random.one_in(2),
+          .is_dependent = random.one_in(2)};
 }
 
 inline InputSignature random_signature(Random& random) {

@@ -156,6 +156,11 @@ class Schedule:
         multiprocessor at once. Each launch checks the threads (E0409)."""
         self.step("bound_launch", [*_words(tensors), threads, blocks])
 
+    def dependent_launch(self, tensors: Sequence[Tensor] = ()) -> None:
+        """Lets blocks of the kernel of the tensors (none: every kernel) begin before the launches in front of them in the stream have ended. They
+        wait for these before they touch memory, so only the time between two launches gets shorter (programmatic dependent launch, sm_90)."""
+        self.step("dependent_launch", [*_words(tensors)])
+
     def cluster(self, blocks: int, on: ParallelType = ParallelType.grid_x, tensors: Sequence[Tensor] = ()) -> None:
         """Runs the blocks along a grid axis of the kernel of the tensors (none: every kernel) as clusters of 2, 4 or 8. A cluster has all blocks of
         the axis. A reduction over this axis alone goes through the shared memory of these blocks. The GPU must be of sm_90 or newer."""

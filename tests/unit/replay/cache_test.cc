@@ -200,9 +200,10 @@ TEST(Cache, AnImageFitsTheRequestThatItAnswersAlone) {
   expect_other([](ImageRequest& r) { r.options = "-a"; });
   expect_other([](ImageRequest& r) { r.compiler = "nvrtc 12.9"; });
   expect_other([](ImageRequest& r) { r.numerics = 2; });
-  for (bool ImageRequest::* need : {&ImageRequest::is_cooperative, &ImageRequest::opts_in_shared}) {
+  for (bool LaunchNeeds::* need :
+       {&LaunchNeeds::is_cooperative, &LaunchNeeds::opts_in_shared, &LaunchNeeds::is_dependent}) {
     ImageRequest other = wanted;
-    other.*need = true;
+    other.needs.*need = true;
     EXPECT_FALSE(fits(image, other)) << "it would be launched in another way";
   }
   ImageRequest without = wanted;

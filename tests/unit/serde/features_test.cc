@@ -114,6 +114,10 @@ TEST(Features, WhatALaunchNeedsNeedsAReaderOfIt) {
   CacheRecord r;
   r.image.emplace();
   EXPECT_FALSE(features_of(r) & bit_of(Feature::kLaunchRecords));
+  r.image->is_dependent = true;
+  EXPECT_TRUE(features_of(r) & bit_of(Feature::kLaunchRecords));
+  EXPECT_TRUE(features_of(r) & bit_of(Feature::kDependentLaunches));
+  r.image->is_dependent = false;
   r.image->is_cooperative = true;
   EXPECT_TRUE(features_of(r) & bit_of(Feature::kLaunchRecords));
   r.image.reset();

@@ -114,6 +114,9 @@ class Moves:
     def bound_launch(self, threads: int, blocks: int) -> str:
         return self.line("bound_launch", [threads, blocks])
 
+    def dependent_launch(self) -> str:
+        return self.line("dependent_launch", [])
+
     def cluster(self, blocks: int, on: ParallelType) -> str:
         return self.line("cluster", [blocks], on=on.value)
 
@@ -165,6 +168,8 @@ class Moves:
             yield from (self.assume(size, LARGE) for size in self.program.sizes())
         elif kind == "bound_launch":
             yield from (self.bound_launch(1024, blocks) for blocks in (1, 2))
+        elif kind == "dependent_launch":
+            yield self.dependent_launch()
         elif kind == "cluster":
             yield from (self.cluster(blocks, on) for blocks in (2, 4, 8) for on in (ParallelType("grid.x"), ParallelType("grid.y")))
         else:
