@@ -55,7 +55,7 @@ template <class Row>
 Attrs drawn_attrs(RandomSource& random, const Row& row) {
   Attrs attrs;
   for (const AttrKey key : row.attrs)
-    if (!random.one_in(4)) attrs.set(key, drawn_value(random, key));
+    if (!random.one_in(key == AttrKey::kWidth ? 2 : 4)) attrs.set(key, drawn_value(random, key));
   if (random.one_in(32)) {
     const AttrKey key = attr_rows()[random.below(attr_rows().size())].key;
     attrs.set(key, drawn_value(random, key));
