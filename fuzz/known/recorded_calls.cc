@@ -256,6 +256,12 @@ std::string text_calls() {
            }) +
            "\n";
   }
+  // A graph that does not verify, for no transform makes the axis that says so.
+  Graph g = fusion("f");
+  const ValueId x = input(g, "x", Dtype::kFloat, {3, 4});
+  g.transforms.emplace_back();
+  g[g.tensor_of(x).logical[1]].def = TransformId(0u);
+  out += print(g);
   // Literals of each dtype.
   constexpr std::string_view kLiterals[] = {"0",
                                             "1",

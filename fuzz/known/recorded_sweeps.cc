@@ -15,7 +15,7 @@
 namespace fusebox::fuzz {
 namespace {
 
-constexpr int kOfFewOperands = 32, kOfMany = 64, kOfSteps = 120;
+constexpr int kOfFewOperands = 32, kOfMany = 64, kOfSteps = 72;
 
 // A row's numbers come from its name, so that a new row does not change those of others.
 uint64_t seed_of(std::string_view text) {
@@ -124,7 +124,10 @@ class StepMaker {
     g_ = &g;
     Step step{.kind = row.kind, .operands = {}, .results = {}, .attrs = drawn_attrs(random_, row)};
     step.attrs.erase(AttrKey::kSegment);
-    named_.clear();
+    if (row.kind == StepKind::kConcretize && random_.one_in(2))
+      step.attrs.set_enum(AttrKey::kIterType, random_.one_in(2) ? IterType::kIteration : IterType::kBroadcast);
+    if (!stays_ || random_.one_in(4)) named_.clear();
+    stays_ = false;
     const size_t of_list = random_.below(3);
     for (const Slot& slot : row.format->all()) {
       const size_t count = !slot.list ? 1 : (random_.one_in(8) ? random_.below(4) : of_list);
@@ -138,6 +141,9 @@ class StepMaker {
       step.results.push_back(random_.one_in(24) ? (random_.one_in(2) ? "" : "y") : fmt::format("n{}", ++names_));
     return step;
   }
+
+  // The next step is likely about the tensor of the last one.
+  void stay() { stays_ = true; }
 
  private:
   std::string tensor() {
@@ -172,8 +178,23 @@ class StepMaker {
   RandomSource& random_;
   const Graph* g_ = nullptr;
   std::string named_;
+  bool stays_ = false;
   int names_ = 0;
 };
+
+// The graph with some of its loops split, merged, put in another order or made parallel.
+Graph transformed(const Graph& g, StepMaker& maker, RandomSource& random) {
+  constexpr StepKind kKinds[] = {StepKind::kSplit,   StepKind::kSplit,   StepKind::kMerge,      StepKind::kReorder,
+                                 StepKind::kSwizzle, StepKind::kSplit,   StepKind::kResize,     StepKind::kMerge,
+                                 StepKind::kSplit,   StepKind::kReorder, StepKind::kParallelize};
+  Graph result = g;
+  for (size_t left = random.below(6); left > 0; --left)
+    if (const Step step = maker.step(result, row_of(random.pick(kKinds))); is_applicable(result, step)) {
+      maker.stay();
+      apply(result, step);
+    }
+  return result;
+}
 
 }  // namespace
 
@@ -225,7 +246,7 @@ std::string recorded_steps(const Graph& g) {
     int accepted = 0;
     Graph before = g;
     for (int i = 0; i < kOfSteps; ++i) {
-      if (i % 8 == 0) before = g;
+      if (i % 6 == 0) before = transformed(g, maker, random);
       const Step step = maker.step(before, row);
       Graph after = before;
       const bool is_applied = all.add(print(step), [&] {
