@@ -44,15 +44,19 @@ std::vector<std::string> launched_kernels(const Graph& host) {
 
 std::string recorded_changes(const Graph& g) {
   OutcomeList all;
-  // A graph whose ids are right is written even if it does not verify; as text only if that infers no types.
+  // A graph whose ids are right is written even if it does not verify; as text only if that infers no types. A kernel's other
+  // forms hold nothing more.
   Checksum refused;
+  const bool is_kernel = g.level == Level::kKernel;
   add_changes<Graph>(all, g, names_of(g), [&](const Graph& changed) {
     check_ids(changed);
     if (const std::optional<Error> e = find_error(changed)) {
-      refused.add(changed.level == Level::kMath ? to_json(changed) : print(changed) + to_json(changed));
+      if (!is_kernel) refused.add(to_json(changed));
+      if (changed.level != Level::kMath) refused.add(print(changed));
       throw *e;
     }
-    return print(changed) + to_json(changed) + ops_to_dot(changed) + domains_to_dot(changed);
+    return is_kernel ? print(changed)
+                     : print(changed) + to_json(changed) + ops_to_dot(changed) + domains_to_dot(changed);
   });
   return fmt::format("texts of refused graphs: checksum {}\n", refused.text()) + all.text();
 }
