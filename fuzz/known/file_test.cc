@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "codegen/cuda.h"
+#include "fuzz/known/file_digests.h"
 #include "fuzz/known/recorded.h"
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
@@ -271,13 +272,19 @@ std::string run_dot(const Module& m, const FileRequest& r) {
   return ops_to_dot(g) + "\n" + domains_to_dot(g);
 }
 
+// digests: a line for each program of the file (file_digests.h).
+std::string run_digests(const Module& m, const FileRequest&) {
+  verify(m);
+  return digests_of(m);
+}
+
 using Kind = std::string (*)(const Module&, const FileRequest&);
 const std::map<std::string, Kind>& kinds() {
   static const std::map<std::string, Kind> list = {
       {"parse", run_parse},     {"verify", run_verify},   {"pass", run_pass}, {"lower", run_lower},
       {"plan", run_plan},       {"emit", run_emit},       {"run", run_run},   {"checks", run_checks},
       {"picture", run_picture}, {"changes", run_changes}, {"ops", run_ops},   {"sweep", run_sweep},
-      {"calls", run_calls},     {"json", run_json},       {"dot", run_dot}};
+      {"calls", run_calls},     {"json", run_json},       {"dot", run_dot},   {"digests", run_digests}};
   return list;
 }
 
