@@ -15,7 +15,7 @@ endforeach()
 file(WRITE "${OUTPUT}.new" "#include \"${HEADER}\"
 
 std::span<const ${TYPE}> ${FUNCTION}() {
-  static constexpr ${TYPE} kFiles[] = {
+  static const ${TYPE} kFiles[] = {
 ${rows}};
   return kFiles;
 }

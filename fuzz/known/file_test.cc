@@ -10,9 +10,12 @@
 
 #include "codegen/cuda.h"
 #include "fuzz/known/file_digests.h"
+#include "fuzz/known/recorded.h"
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
 #include "ir/table/error.h"
+#include "ir/text/dot.h"
+#include "ir/text/json.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "ir/verify/verify.h"
@@ -66,6 +69,15 @@ std::vector<Argument> host_arguments(const Module& m, const Graph& g) {
   std::vector<Argument> arguments;
   for (const InputSpec& spec : specs->specs) arguments.push_back(make_argument(spec, 1));
   return arguments;
+}
+
+// The module's main graph, compiled for its inputs `host` and with its steps.
+Compiled compiled_for_inputs(const Module& m) {
+  const Graph& g = main_graph(m);
+  CompileOptions options;
+  options.inputs = bound_inputs(host_arguments(m, g));
+  if (const StepList* list = find_steps(m, g.name)) options.steps = list->steps;
+  return compile(g, bind_sizes(g, options.inputs), options);
 }
 
 // The automatic plan for the module's inputs `host`: what each segment's scheduler chose, and the segmentation without the
@@ -223,6 +235,43 @@ std::string run_picture(const Module& m, const FileRequest& r) {
   return out;
 }
 
+// The program of a file that others begin with: the graph after the steps of the file, or what it is lowered or compiled to.
+Graph requested_graph(const Module& m, const FileRequest& r) {
+  verify(m);
+  if (r.has("kernel")) return lower(scheduled(m), lower_options(r)).kernel;
+  if (r.has("launch")) return lower(scheduled(m), lower_options(r)).launch;
+  return r.has("host") ? compiled_for_inputs(m).host : scheduled(m);
+}
+
+// changes: every change of one member of the graph, and what the verifier says of it. changes module: those of step lists,
+// segments, inputs and host programs. changes steps: the steps, applied. changes record: the host program's launch record.
+std::string run_changes(const Module& m, const FileRequest& r) {
+  if (r.has("steps")) return recorded_step_changes(m);
+  if (r.has("record")) return recorded_launch_changes(compiled_for_inputs(m).host);
+  if (!r.has("module")) return recorded_changes(requested_graph(m, r));
+  const Compiled c = compiled_for_inputs(m);
+  Module whole = m;
+  whole.graphs.push_back(c.host);
+  for (const Graph& g : c.kernels)
+    if (!g.regions[0].ops.empty()) whole.graphs.push_back(g);
+  whole.segmentations.push_back(c.segmentation);
+  return recorded_module_changes(whole);
+}
+
+// ops: each op with drawn operands. sweep: each kind of step.
+std::string run_ops(const Module& m, const FileRequest& r) { return recorded_ops(requested_graph(m, r)); }
+std::string run_sweep(const Module& m, const FileRequest& r) { return recorded_steps(requested_graph(m, r)); }
+
+// calls TABLE: calls with known results.
+std::string run_calls(const Module&, const FileRequest& r) { return recorded_calls(r.options.at(0)); }
+
+// json; dot: the module as JSON, the graph after its steps for Graphviz.
+std::string run_json(const Module& m, const FileRequest&) { return to_json(m) + "\n"; }
+std::string run_dot(const Module& m, const FileRequest& r) {
+  const Graph g = requested_graph(m, r);
+  return ops_to_dot(g) + "\n" + domains_to_dot(g);
+}
+
 // digests: a line for each program of the file (file_digests.h).
 std::string run_digests(const Module& m, const FileRequest&) {
   verify(m);
@@ -232,9 +281,22 @@ std::string run_digests(const Module& m, const FileRequest&) {
 using Kind = std::string (*)(const Module&, const FileRequest&);
 const std::map<std::string, Kind>& kinds() {
   static const std::map<std::string, Kind> list = {
-      {"parse", run_parse},     {"verify", run_verify},  {"pass", run_pass}, {"lower", run_lower},
-      {"plan", run_plan},       {"emit", run_emit},      {"run", run_run},   {"checks", run_checks},
-      {"picture", run_picture}, {"digests", run_digests}};
+      {"parse", run_parse},     {"verify", run_verify},   {"pass", run_pass}, {"lower", run_lower},
+      {"plan", run_plan},       {"emit", run_emit},       {"run", run_run},   {"checks", run_checks},
+      {"picture", run_picture}, {"changes", run_changes}, {"ops", run_ops},   {"sweep", run_sweep},
+      {"calls", run_calls},     {"json", run_json},       {"dot", run_dot},   {"digests", run_digests}};
+  return list;
+}
+
+// Kinds whose input need not be a module.
+using TextKind = std::string (*)(const std::string&, const FileRequest&);
+const std::map<std::string, TextKind>& text_kinds() {
+  static const std::map<std::string, TextKind> list = {
+      {"slips", [](const std::string& text, const FileRequest&) { return recorded_slips(text); }},
+      {"texts", [](const std::string& text, const FileRequest&) { return recorded_texts(text); }},
+      {"lines", [](const std::string& text, const FileRequest& r) {
+         return recorded_lines(text, r.options.empty() ? "" : r.options[0]);
+       }}};
   return list;
 }
 
@@ -261,10 +323,14 @@ FileTest parse_file_test(const std::string& text) {
   return test;
 }
 
-bool is_file_test_kind(std::string_view kind) { return kinds().contains(std::string(kind)); }
+bool is_file_test_kind(std::string_view kind) {
+  return kinds().contains(std::string(kind)) || text_kinds().contains(std::string(kind));
+}
 
 std::string outcome_of(const FileRequest& r, const std::string& input) {
   try {
+    if (const auto it = text_kinds().find(r.kind); it != text_kinds().end())
+      return it->second(input.substr(std::min(input.find('\n'), input.size() - 1) + 1), r);
     const Module m = parse_module(input);
     check_round_trips(m);
     return kinds().at(r.kind)(m, r);

@@ -228,7 +228,8 @@ ValueId squeeze(Graph& g, ValueId x, const Axes& axes, const SqueezeOptions& opt
                   "squeeze drops axis " + std::to_string(axis) + ", which is expanded; say so with squeeze_expanded",
                   "%" + g[x].name);
     // An expanded axis holds one element: select it.
-    x = select(g, x, constant_index(g, 0), over[k]);
+    const bool is_last = over.size() == 1;
+    x = select(g, x, constant_index(g, 0), over[k], is_last ? options.name : std::string_view());
     over.erase(over.begin() + static_cast<std::ptrdiff_t>(k));
     for (size_t j = k; j < over.size(); ++j) --over[j];
   }

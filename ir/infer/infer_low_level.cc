@@ -76,10 +76,11 @@ void check_threads(const OpView& c, ValueId place) {
            place);
 }
 
-// The number of elements of a buffer that a kernel allocates.
-ValueId elements_of(const Graph& g, ValueId buffer) {
+// The number of elements of a buffer that a kernel allocates, if it is a constant.
+std::optional<int64_t> elements_of(const Graph& g, ValueId buffer) {
   const OpId def = g[buffer].def;
-  return def && g[def].kind == OpKind::kAllocate ? g[def].operands[0] : ValueId();
+  if (!def || g[def].kind != OpKind::kAllocate || !g[def].operands[0]) return std::nullopt;
+  return constant_integer(g, g[def].operands[0]);
 }
 
 void check_collective(const OpView& c) {
@@ -120,10 +121,9 @@ void check_arrays(const OpView& c, std::span<const ValueId> arrays,
   const bool is_welford = c.attrs.enumerator(AttrKey::kReduceOp, ReduceOp::kSum) == ReduceOp::kWelford;
   if (arrays.size() != (is_welford ? 3 : 1))
     fail(g, ErrorCode::kOperandCount, op_text(c.kind) + " combines one array, or the three of welford", arrays[0]);
-  const auto elements = constant_integer(g, elements_of(g, arrays[0]));
+  const auto elements = elements_of(g, arrays[0]);
   for (size_t i = 0; i < arrays.size(); ++i) {
-    if (g.tensor_of(arrays[i]).memory != MemoryType::kLocal || !elements ||
-        constant_integer(g, elements_of(g, arrays[i])) != elements)
+    if (g.tensor_of(arrays[i]).memory != MemoryType::kLocal || !elements || elements_of(g, arrays[i]) != elements)
       fail(g, ErrorCode::kBadAttribute, op_text(c.kind) + " combines local buffers of one constant size", arrays[i]);
     for (const auto& list : workspaces) need_same(c, list[i], g[arrays[i]].dtype);
   }

@@ -77,7 +77,7 @@ FOLDERS = {
         "generate": "base field_laws",
         "coverage": "generate",
         "mutate": "generate",
-        "known": "generate",
+        "known": "base field_laws generate",
         "oracle": "base field_laws generate index_laws known mutate planted",
         "case_bytes": "bytes generate mutate oracle",
         "run": "base coverage mutate oracle",
