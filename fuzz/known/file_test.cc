@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "codegen/cuda.h"
+#include "fuzz/known/file_kinds.h"
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
 #include "ir/table/error.h"
@@ -116,17 +117,10 @@ std::string run_lower(const Module& m, const FileRequest& r) {
   return print(lowered.kernel) + "\n" + print(lowered.launch);
 }
 
-// plan: the kernel plan; its text reads back as a plan of the same text and of the same kernel.
-std::string run_plan(const Module& m, const FileRequest&) {
+// plan: the kernel plan.
+std::string run_plan(const Module& m, const FileRequest& r) {
   verify(m);
-  const Graph g = scheduled(m);
-  const KernelPlan plan = plan_kernel(g);
-  const std::string text = print_plan(plan);
-  const KernelPlan read = parse_plan(g, text);
-  check_internal(print_plan(read) == text, "a plan's text reads back as another plan");
-  check_internal(print(emit_kernel(read).kernel) == print(emit_kernel(plan).kernel),
-                 "a plan that was read gives another kernel");
-  return text;
+  return r.has("compiled") ? compiled_plans_text(m, r) : plan_text(scheduled(m));
 }
 
 // emit [32]: CUDA C++ of the main graph; lowers it first if it is no kernel.
@@ -222,11 +216,30 @@ std::string run_picture(const Module& m, const FileRequest& r) {
   return out;
 }
 
+std::string run_explain(const Module& m, const FileRequest& r) {
+  verify(m);
+  return explain_text(scheduled(m), r);
+}
+
+// Kinds whose input is more than a module, or none.
+std::string run_algebra(const std::string& input, const FileRequest&) { return algebra_text(input); }
+std::string run_slips(const std::string& input, const FileRequest&) {
+  return slips_text(scheduled(parse_module(input)), input);
+}
+
+using TextKind = std::string (*)(const std::string&, const FileRequest&);
+const std::map<std::string, TextKind>& text_kinds() {
+  static const std::map<std::string, TextKind> list = {
+      {"algebra", run_algebra}, {"range", range_text}, {"slips", run_slips}};
+  return list;
+}
+
 using Kind = std::string (*)(const Module&, const FileRequest&);
 const std::map<std::string, Kind>& kinds() {
   static const std::map<std::string, Kind> list = {
-      {"parse", run_parse}, {"verify", run_verify}, {"pass", run_pass},     {"lower", run_lower},    {"plan", run_plan},
-      {"emit", run_emit},   {"run", run_run},       {"checks", run_checks}, {"picture", run_picture}};
+      {"parse", run_parse},     {"verify", run_verify},   {"pass", run_pass}, {"lower", run_lower},
+      {"plan", run_plan},       {"emit", run_emit},       {"run", run_run},   {"checks", run_checks},
+      {"picture", run_picture}, {"explain", run_explain}, {"host", host_text}};
   return list;
 }
 
@@ -237,6 +250,16 @@ void check_round_trips(const Module& m) {
 }
 
 }  // namespace
+
+std::string plan_text(const Graph& scheduled) {
+  const KernelPlan plan = plan_kernel(scheduled);
+  const std::string text = print_plan(plan);
+  const KernelPlan read = parse_plan(scheduled, text);
+  check_internal(print_plan(read) == text, "a plan's text reads back as another plan");
+  check_internal(print(emit_kernel(read).kernel) == print(emit_kernel(plan).kernel),
+                 "a plan that was read gives another kernel");
+  return text;
+}
 
 bool FileRequest::has(std::string_view word) const { return std::ranges::find(options, word) != options.end(); }
 
@@ -253,16 +276,20 @@ FileTest parse_file_test(const std::string& text) {
   return test;
 }
 
-bool is_file_test_kind(std::string_view kind) { return kinds().contains(std::string(kind)); }
+bool is_file_test_kind(std::string_view kind) {
+  return kinds().contains(std::string(kind)) || text_kinds().contains(std::string(kind));
+}
 
 std::string outcome_of(const FileRequest& r, const std::string& input) {
   try {
+    if (const auto it = text_kinds().find(r.kind); it != text_kinds().end()) return it->second(input, r);
     const Module m = parse_module(input);
     check_round_trips(m);
     return kinds().at(r.kind)(m, r);
   } catch (const Error& e) {
     if (e.code == ErrorCode::kInternal) throw;
-    return "error " + code_text(e.code) + (e.place.empty() ? "" : " at " + e.place) + "\n";
+    const std::string sentence = r.has("sentence") ? std::string(": ") + e.what() : "";
+    return "error " + code_text(e.code) + (e.place.empty() ? "" : " at " + e.place) + sentence + "\n";
   }
 }
 
