@@ -4,14 +4,12 @@
 #include <sstream>
 
 #include "fuzz/known/file_kinds.h"
-#include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
 #include "ir/table/error.h"
 #include "ir/table/op.h"
 #include "ir/text/print.h"
 #include "ir/verify/verify.h"
 #include "passes/host/launch_code.h"
-#include "passes/pipeline/pipeline.h"
 #include "replay/data/input.h"
 
 namespace fusebox::fuzz {
@@ -35,6 +33,8 @@ std::string record_text(const Graph& host, const std::vector<std::string>& kerne
   return out;
 }
 
+}  // namespace
+
 Compiled compiled_for_host(const Module& m, const FileRequest& r) {
   const Graph& g = main_graph(m);
   const InputSpecs* specs = find_input_specs(m, g.name, "host");
@@ -44,11 +44,10 @@ Compiled compiled_for_host(const Module& m, const FileRequest& r) {
   CompileOptions options;
   options.inputs = bound_inputs(arguments);
   if (r.has("automatic")) options.device = default_device();
-  if (const StepList* list = find_steps(m, g.name); list != nullptr && !r.has("unfused")) options.steps = list->steps;
+  if (const StepList* list = find_steps(m, g.name); list != nullptr && !r.has("unfused") && !r.has("automatic"))
+    options.steps = list->steps;
   return compile(g, bind_sizes(g, options.inputs), options);
 }
-
-}  // namespace
 
 std::string host_text(const Module& m, const FileRequest& r) {
   verify(m);
@@ -58,16 +57,6 @@ std::string host_text(const Module& m, const FileRequest& r) {
   std::vector<std::string> names;
   for (const Segment& s : c.segmentation.segments) names.push_back(s.name);
   return fmt::format("{}\n{}\nindex {}\n", print(c.host), record_text(c.host, names), c.index_bits);
-}
-
-std::string compiled_plans_text(const Module& m, const FileRequest& r) {
-  verify(m);
-  const Compiled c = compiled_for_host(m, r);
-  std::string out;
-  for (size_t i = 0; i < c.scheduled.size(); ++i)
-    if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel)
-      out += (out.empty() ? "" : "\n") + plan_text(canonical_order(c.scheduled[i]));
-  return out;
 }
 
 }  // namespace fusebox::fuzz

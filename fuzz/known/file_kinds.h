@@ -5,6 +5,7 @@
 
 #include "fuzz/known/file_test.h"
 #include "ir/module/module.h"
+#include "passes/pipeline/pipeline.h"
 
 namespace fusebox::fuzz {
 
@@ -38,10 +39,8 @@ std::string range_text(const std::string& input, const FileRequest& r);
 // a host program the launch record alone.
 std::string host_text(const Module& m, const FileRequest& r);
 
-// plan compiled [unfused, automatic]: the plans of all kernels of the program as it is compiled for the module's inputs `host`.
-std::string compiled_plans_text(const Module& m, const FileRequest& r);
-
-// The plan of a scheduled graph as text. It reads back as a plan of the same text and of the same kernel.
-std::string plan_text(const Graph& scheduled);
+// The program compiled for the module's inputs `host`: with the module's steps or, by the words `unfused` and `automatic`,
+// without them.
+Compiled compiled_for_host(const Module& m, const FileRequest& r);
 
 }  // namespace fusebox::fuzz

@@ -94,10 +94,18 @@ class Slips {
     return it + 1 == names_.end() ? names_.front() : *(it + 1);
   }
 
+  // The first line of the one that the other does not have at its place.
+  static std::string other_line(const std::string& text, const std::string& other) {
+    std::istringstream lines(text), others(other);
+    for (std::string line, with; std::getline(lines, line);)
+      if (!std::getline(others, with) || with != line) return "`" + line.substr(line.find_first_not_of(' ')) + "`";
+    return "less";
+  }
+
   std::string outcome(const std::string& text) const {
     try {
-      const KernelPlan read = parse_plan(g_, text);
-      return print_plan(read) == text ? "accepted" : "read otherwise";
+      const std::string read = print_plan(parse_plan(g_, text));
+      return read == text ? "accepted" : "read as " + other_line(read, text);
     } catch (const Error& e) {
       if (e.code == ErrorCode::kInternal) throw;
       return (e.code == ErrorCode::kSyntax ? "" : code_text(e.code) + " ") + e.place + ": " + e.what();

@@ -102,8 +102,22 @@ std::string run_pass(const Module& m, const FileRequest& r) {
   return print(g);
 }
 
-// lower [32]: kernel and launch program. lower legal: whether lowering accepts it.
+// The texts of all kernels of the program as it is compiled, one after another.
+template <class Text>
+std::string of_kernels(const Module& m, const FileRequest& r, Text text) {
+  verify(m);
+  const Compiled c = compiled_for_host(m, r);
+  std::string out;
+  for (size_t i = 0; i < c.kernels.size(); ++i)
+    if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel) out += (out.empty() ? "" : "\n") + text(c, i);
+  return out;
+}
+
+// lower [32]: kernel and launch program. lower legal: whether lowering accepts it. lower compiled: of all kernels.
 std::string run_lower(const Module& m, const FileRequest& r) {
+  if (r.has("compiled"))
+    return of_kernels(m, r,
+                      [](const Compiled& c, size_t i) { return print(c.kernels[i]) + "\n" + print(c.launches[i]); });
   verify(m);
   const Graph g = scheduled(m);
   const std::optional<Error> refused = legal(g);
@@ -117,14 +131,29 @@ std::string run_lower(const Module& m, const FileRequest& r) {
   return print(lowered.kernel) + "\n" + print(lowered.launch);
 }
 
-// plan: the kernel plan.
-std::string run_plan(const Module& m, const FileRequest& r) {
-  verify(m);
-  return r.has("compiled") ? compiled_plans_text(m, r) : plan_text(scheduled(m));
+// The plan of a scheduled graph. Its text reads back as a plan of the same text and of the same kernel.
+std::string plan_text(const Graph& scheduled) {
+  const KernelPlan plan = plan_kernel(scheduled);
+  const std::string text = print_plan(plan);
+  const KernelPlan read = parse_plan(scheduled, text);
+  check_internal(print_plan(read) == text, "a plan's text reads back as another plan");
+  check_internal(print(emit_kernel(read).kernel) == print(emit_kernel(plan).kernel),
+                 "a plan that was read gives another kernel");
+  return text;
 }
 
-// emit [32]: CUDA C++ of the main graph; lowers it first if it is no kernel.
+// plan: the kernel plan. plan compiled: of all kernels.
+std::string run_plan(const Module& m, const FileRequest& r) {
+  if (r.has("compiled"))
+    return of_kernels(m, r, [](const Compiled& c, size_t i) { return plan_text(canonical_order(c.scheduled[i])); });
+  verify(m);
+  return plan_text(scheduled(m));
+}
+
+// emit [32]: CUDA C++ of the main graph; lowers it first if it is no kernel. emit compiled: of all kernels.
 std::string run_emit(const Module& m, const FileRequest& r) {
+  if (r.has("compiled"))
+    return of_kernels(m, r, [](const Compiled& c, size_t i) { return emit_cuda(c.kernels[i]).text; });
   verify(m);
   const Graph& g = main_graph(m);
   return emit_cuda(g.level == Level::kKernel ? g : lower(scheduled(m), lower_options(r)).kernel).text;
@@ -250,16 +279,6 @@ void check_round_trips(const Module& m) {
 }
 
 }  // namespace
-
-std::string plan_text(const Graph& scheduled) {
-  const KernelPlan plan = plan_kernel(scheduled);
-  const std::string text = print_plan(plan);
-  const KernelPlan read = parse_plan(scheduled, text);
-  check_internal(print_plan(read) == text, "a plan's text reads back as another plan");
-  check_internal(print(emit_kernel(read).kernel) == print(emit_kernel(plan).kernel),
-                 "a plan that was read gives another kernel");
-  return text;
-}
 
 bool FileRequest::has(std::string_view word) const { return std::ranges::find(options, word) != options.end(); }
 

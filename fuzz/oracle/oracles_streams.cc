@@ -1,6 +1,7 @@
 // The oracle of calls at the same time. The launch record of the case's program makes the resolved call of its host program. Two
 // calls of it with other data, one step of each in turn, and two threads give the bits of each call alone.
 #include <algorithm>
+#include <map>
 #include <thread>
 
 #include "fuzz/oracle/oracle.h"
@@ -35,6 +36,27 @@ ConstantBits other_number(Dtype dtype, ConstantBits bits) {
   return one == bits ? (is_floating(dtype) ? from_double(dtype, 0.5) : from_int64(dtype, 0)) : one;
 }
 
+// What is wrong with the memory that a host program takes: a tensor that it makes is an output, or is given back once, after
+// its last use. Nothing if all is well.
+std::optional<std::string> misplaced(const Graph& host) {
+  std::map<TensorId, std::string> kept, given_back;  // by the storage: the name
+  for (OpId id : host[Graph::body()].ops) {
+    const Op& op = host[id];
+    for (ValueId v : op.operands)
+      if (v && host.is_tensor(v) && given_back.contains(host[v].tensor))
+        return "%" + host[v].name + " is used after it is freed";
+    if (op.kind == OpKind::kAllocateTensor || op.kind == OpKind::kRunAten)
+      for (ValueId v : op.results) kept[host[v].tensor] = host[v].name;
+    if (op.kind != OpKind::kDeallocate && op.kind != OpKind::kOutput) continue;
+    const ValueId v = op.operands[0];
+    if (!host.is_tensor(v)) continue;
+    if (op.kind == OpKind::kDeallocate) given_back[host[v].tensor] = host[v].name;
+    kept.erase(host[v].tensor);
+  }
+  if (kept.empty()) return std::nullopt;
+  return "%" + kept.begin()->second + " is never freed";
+}
+
 class StreamsJudge {
  public:
   StreamsJudge(OracleRun& run, const Compiled& compiled) : run_(run), compiled_(compiled) {
@@ -45,6 +67,7 @@ class StreamsJudge {
   }
 
   void judge() {
+    if (const auto why = misplaced(compiled_.host)) report("memory", *why);
     const HostRun& alone = run_.scheduled();
     if (!alone.ok()) return;
     const auto record = launch_code(compiled_.host, names_);
