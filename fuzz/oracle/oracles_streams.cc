@@ -2,6 +2,7 @@
 // calls of it with other data, one step of each in turn, and two threads give the bits of each call alone.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "fuzz/oracle/oracle.h"
@@ -36,25 +37,26 @@ ConstantBits other_number(Dtype dtype, ConstantBits bits) {
   return one == bits ? (is_floating(dtype) ? from_double(dtype, 0.5) : from_int64(dtype, 0)) : one;
 }
 
-// What is wrong with the memory that a host program takes: a tensor that it makes is an output, or is given back once, after
-// its last use. Nothing if all is well.
+// What is wrong with the memory that a host program takes: a tensor that it makes is an output, is copied over one, or is given
+// back after its last use. Nothing if all is well.
 std::optional<std::string> misplaced(const Graph& host) {
-  std::map<TensorId, std::string> kept, given_back;  // by the storage: the name
+  std::map<TensorId, std::string> kept;  // what is not yet given back: its name
+  std::set<TensorId> given_back;
   for (OpId id : host[Graph::body()].ops) {
     const Op& op = host[id];
     for (ValueId v : op.operands)
       if (v && host.is_tensor(v) && given_back.contains(host[v].tensor))
-        return "%" + host[v].name + " is used after it is freed";
+        return "%" + host[v].name + " is used after it is given back";
     if (op.kind == OpKind::kAllocateTensor || op.kind == OpKind::kRunAten)
       for (ValueId v : op.results) kept[host[v].tensor] = host[v].name;
-    if (op.kind != OpKind::kDeallocate && op.kind != OpKind::kOutput) continue;
-    const ValueId v = op.operands[0];
-    if (!host.is_tensor(v)) continue;
-    if (op.kind == OpKind::kDeallocate) given_back[host[v].tensor] = host[v].name;
-    kept.erase(host[v].tensor);
+    const size_t end = op.kind == OpKind::kCopyTensor ? 1 : 0;  // the operand whose life may end here
+    const bool ends = end == 1 || op.kind == OpKind::kDeallocate || op.kind == OpKind::kOutput;
+    if (!ends || !host.is_tensor(op.operands[end])) continue;
+    kept.erase(host[op.operands[end]].tensor);
+    if (op.kind == OpKind::kDeallocate) given_back.insert(host[op.operands[end]].tensor);
   }
   if (kept.empty()) return std::nullopt;
-  return "%" + kept.begin()->second + " is never freed";
+  return "%" + kept.begin()->second + " is never given back";
 }
 
 class StreamsJudge {
