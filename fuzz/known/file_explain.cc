@@ -70,9 +70,11 @@ std::string short_text(std::string_view where, const Agreement& there, const Agr
 
 std::string explain_text(const Graph& scheduled, const FileRequest& r) {
   std::string out;
-  for (size_t i = 0; i + 1 < r.options.size(); i += 2)
-    out += all_of_pair(scheduled, domain_named(scheduled, r.options[i]), domain_named(scheduled, r.options[i + 1]));
-  if (!r.options.empty()) return out;
+  std::vector<std::string> names = r.options;
+  std::erase(names, "compiled");
+  for (size_t i = 0; i + 1 < names.size(); i += 2)
+    out += all_of_pair(scheduled, domain_named(scheduled, names[i]), domain_named(scheduled, names[i + 1]));
+  if (!names.empty()) return out;
   std::vector<DomainId> all;
   for (const Tensor& t : scheduled.tensors)
     for (DomainId d : domains_of(scheduled, t)) all.push_back(d);

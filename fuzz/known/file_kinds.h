@@ -28,7 +28,7 @@ std::string algebra_text(const std::string& input);
 std::string slips_text(const Graph& scheduled, const std::string& input);
 
 // explain A B …: all that is said of each pair of domains of the scheduled graph; without domains, whether each pair of all
-// agrees.
+// agrees. explain compiled: of the first segment as it is compiled for the module's inputs `host`.
 std::string explain_text(const Graph& scheduled, const FileRequest& r);
 
 // range NAME=SIZE …: the range of each index of the first graph, a kernel, in launches by the second, as the choice of 32 bits

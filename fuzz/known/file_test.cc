@@ -247,7 +247,7 @@ std::string run_picture(const Module& m, const FileRequest& r) {
 
 std::string run_explain(const Module& m, const FileRequest& r) {
   verify(m);
-  return explain_text(scheduled(m), r);
+  return explain_text(r.has("compiled") ? compiled_for_host(m, r).scheduled.at(0) : scheduled(m), r);
 }
 
 // Kinds whose input is more than a module, or none.
