@@ -10,6 +10,7 @@
 
 #include "codegen/cuda.h"
 #include "fuzz/known/file_digests.h"
+#include "fuzz/known/file_kinds.h"
 #include "fuzz/known/recorded.h"
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
@@ -71,15 +72,6 @@ std::vector<Argument> host_arguments(const Module& m, const Graph& g) {
   return arguments;
 }
 
-// The module's main graph, compiled for its inputs `host` and with its steps.
-Compiled compiled_for_inputs(const Module& m) {
-  const Graph& g = main_graph(m);
-  CompileOptions options;
-  options.inputs = bound_inputs(host_arguments(m, g));
-  if (const StepList* list = find_steps(m, g.name)) options.steps = list->steps;
-  return compile(g, bind_sizes(g, options.inputs), options);
-}
-
 // The automatic plan for the module's inputs `host`: what each segment's scheduler chose, and the segmentation without the
 // steps of its kernels.
 std::string automatic_plan(const Module& m) {
@@ -114,8 +106,22 @@ std::string run_pass(const Module& m, const FileRequest& r) {
   return print(g);
 }
 
-// lower [32]: kernel and launch program. lower legal: whether lowering accepts it.
+// The texts of all kernels of the program as it is compiled, one after another.
+template <class Text>
+std::string of_kernels(const Module& m, const FileRequest& r, Text text) {
+  verify(m);
+  const Compiled c = compiled_for_host(m, r);
+  std::string out;
+  for (size_t i = 0; i < c.kernels.size(); ++i)
+    if (c.segmentation.segments[i].executor == SegmentExecutor::kKernel) out += (out.empty() ? "" : "\n") + text(c, i);
+  return out;
+}
+
+// lower [32]: kernel and launch program. lower legal: whether lowering accepts it. lower compiled: of all kernels.
 std::string run_lower(const Module& m, const FileRequest& r) {
+  if (r.has("compiled"))
+    return of_kernels(m, r,
+                      [](const Compiled& c, size_t i) { return print(c.kernels[i]) + "\n" + print(c.launches[i]); });
   verify(m);
   const Graph g = scheduled(m);
   const std::optional<Error> refused = legal(g);
@@ -129,21 +135,29 @@ std::string run_lower(const Module& m, const FileRequest& r) {
   return print(lowered.kernel) + "\n" + print(lowered.launch);
 }
 
-// plan: the kernel plan; its text reads back as a plan of the same text and of the same kernel.
-std::string run_plan(const Module& m, const FileRequest&) {
-  verify(m);
-  const Graph g = scheduled(m);
-  const KernelPlan plan = plan_kernel(g);
+// The plan of a scheduled graph. Its text reads back as a plan of the same text and of the same kernel.
+std::string plan_text(const Graph& scheduled) {
+  const KernelPlan plan = plan_kernel(scheduled);
   const std::string text = print_plan(plan);
-  const KernelPlan read = parse_plan(g, text);
+  const KernelPlan read = parse_plan(scheduled, text);
   check_internal(print_plan(read) == text, "a plan's text reads back as another plan");
   check_internal(print(emit_kernel(read).kernel) == print(emit_kernel(plan).kernel),
                  "a plan that was read gives another kernel");
   return text;
 }
 
-// emit [32]: CUDA C++ of the main graph; lowers it first if it is no kernel.
+// plan: the kernel plan. plan compiled: of all kernels.
+std::string run_plan(const Module& m, const FileRequest& r) {
+  if (r.has("compiled"))
+    return of_kernels(m, r, [](const Compiled& c, size_t i) { return plan_text(canonical_order(c.scheduled[i])); });
+  verify(m);
+  return plan_text(scheduled(m));
+}
+
+// emit [32]: CUDA C++ of the main graph; lowers it first if it is no kernel. emit compiled: of all kernels.
 std::string run_emit(const Module& m, const FileRequest& r) {
+  if (r.has("compiled"))
+    return of_kernels(m, r, [](const Compiled& c, size_t i) { return emit_cuda(c.kernels[i]).text; });
   verify(m);
   const Graph& g = main_graph(m);
   return emit_cuda(g.level == Level::kKernel ? g : lower(scheduled(m), lower_options(r)).kernel).text;
@@ -240,16 +254,16 @@ Graph requested_graph(const Module& m, const FileRequest& r) {
   verify(m);
   if (r.has("kernel")) return lower(scheduled(m), lower_options(r)).kernel;
   if (r.has("launch")) return lower(scheduled(m), lower_options(r)).launch;
-  return r.has("host") ? compiled_for_inputs(m).host : scheduled(m);
+  return r.has("host") ? compiled_for_host(m, {}).host : scheduled(m);
 }
 
 // changes: every change of one member of the graph, and what the verifier says of it. changes module: those of step lists,
 // segments, inputs and host programs. changes steps: the steps, applied. changes record: the host program's launch record.
 std::string run_changes(const Module& m, const FileRequest& r) {
   if (r.has("steps")) return recorded_step_changes(m);
-  if (r.has("record")) return recorded_launch_changes(compiled_for_inputs(m).host);
+  if (r.has("record")) return recorded_launch_changes(compiled_for_host(m, {}).host);
   if (!r.has("module")) return recorded_changes(requested_graph(m, r));
-  const Compiled c = compiled_for_inputs(m);
+  const Compiled c = compiled_for_host(m, {});
   Module whole = m;
   whole.graphs.push_back(c.host);
   for (const Graph& g : c.kernels)
@@ -278,25 +292,44 @@ std::string run_digests(const Module& m, const FileRequest&) {
   return digests_of(m);
 }
 
+std::string run_explain(const Module& m, const FileRequest& r) {
+  verify(m);
+  return explain_text(r.has("compiled") ? compiled_for_host(m, r).scheduled.at(0) : scheduled(m), r);
+}
+
+// Kinds whose input is more than a module, or none.
+std::string run_algebra(const std::string& input, const FileRequest&) { return algebra_text(input); }
+std::string run_plan_slips(const std::string& input, const FileRequest&) {
+  return slips_text(scheduled(parse_module(input)), input);
+}
+
+// The same of texts below the line of the request.
+std::string below_request(const std::string& input) {
+  return input.substr(std::min(input.find('\n'), input.size() - 1) + 1);
+}
+std::string run_slips(const std::string& input, const FileRequest&) { return recorded_slips(below_request(input)); }
+std::string run_texts(const std::string& input, const FileRequest&) { return recorded_texts(below_request(input)); }
+std::string run_lines(const std::string& input, const FileRequest& r) {
+  return recorded_lines(below_request(input), r.options.empty() ? "" : r.options[0]);
+}
+
 using Kind = std::string (*)(const Module&, const FileRequest&);
 const std::map<std::string, Kind>& kinds() {
   static const std::map<std::string, Kind> list = {
       {"parse", run_parse},     {"verify", run_verify},   {"pass", run_pass}, {"lower", run_lower},
       {"plan", run_plan},       {"emit", run_emit},       {"run", run_run},   {"checks", run_checks},
       {"picture", run_picture}, {"changes", run_changes}, {"ops", run_ops},   {"sweep", run_sweep},
-      {"calls", run_calls},     {"json", run_json},       {"dot", run_dot},   {"digests", run_digests}};
+      {"calls", run_calls},     {"json", run_json},       {"dot", run_dot},   {"digests", run_digests},
+      {"explain", run_explain}, {"host", host_text}};
   return list;
 }
 
 // Kinds whose input need not be a module.
 using TextKind = std::string (*)(const std::string&, const FileRequest&);
 const std::map<std::string, TextKind>& text_kinds() {
-  static const std::map<std::string, TextKind> list = {
-      {"slips", [](const std::string& text, const FileRequest&) { return recorded_slips(text); }},
-      {"texts", [](const std::string& text, const FileRequest&) { return recorded_texts(text); }},
-      {"lines", [](const std::string& text, const FileRequest& r) {
-         return recorded_lines(text, r.options.empty() ? "" : r.options[0]);
-       }}};
+  static const std::map<std::string, TextKind> list = {{"slips", run_slips},  {"texts", run_texts},
+                                                       {"lines", run_lines},  {"algebra", run_algebra},
+                                                       {"range", range_text}, {"plan_slips", run_plan_slips}};
   return list;
 }
 
@@ -329,14 +362,14 @@ bool is_file_test_kind(std::string_view kind) {
 
 std::string outcome_of(const FileRequest& r, const std::string& input) {
   try {
-    if (const auto it = text_kinds().find(r.kind); it != text_kinds().end())
-      return it->second(input.substr(std::min(input.find('\n'), input.size() - 1) + 1), r);
+    if (const auto it = text_kinds().find(r.kind); it != text_kinds().end()) return it->second(input, r);
     const Module m = parse_module(input);
     check_round_trips(m);
     return kinds().at(r.kind)(m, r);
   } catch (const Error& e) {
     if (e.code == ErrorCode::kInternal) throw;
-    return "error " + code_text(e.code) + (e.place.empty() ? "" : " at " + e.place) + "\n";
+    const std::string sentence = r.has("sentence") ? std::string(": ") + e.what() : "";
+    return "error " + code_text(e.code) + (e.place.empty() ? "" : " at " + e.place) + sentence + "\n";
   }
 }
 

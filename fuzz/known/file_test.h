@@ -41,8 +41,8 @@ FileTest parse_file_test(const std::string& text);
 
 bool is_file_test_kind(std::string_view kind);
 
-// The result; for an error its code and place, not its sentence. `folder`: from where paths in a request count; empty if
-// there are no files. Throws kInternal if the input does not survive text and bytes, or what a kind promises does not hold.
+// The result; for an error its code and place, and its sentence if the request has the word `sentence`. Throws kInternal if
+// the input does not survive text and bytes, or what a kind promises does not hold.
 std::string outcome_of(const FileRequest& request, const std::string& input);
 
 }  // namespace fusebox::fuzz

@@ -118,10 +118,21 @@ class PointLaws {
     return of(a_.mod(x.form, c(by)), x, x, [&](int64_t v, int64_t) { return remainder(v, by); });
   }
 
+  static bool is_small(const Expression& x) {
+    constexpr int64_t kMost = int64_t{1} << 24;  // products of these with sizes and factors stay far below 64 bits
+    return std::ranges::all_of(x.values, [](int64_t v) { return -kMost < v && v < kMost; });
+  }
+
   Expression drawn() {
     const Expression x = any(), y = any();
     const int64_t k = random_.pick(kFactors), j = random_.one_in(2) ? 0 : random_.between(-9, 20);
-    switch (random_.below(8)) {
+    switch (random_.below(9)) {
+      case 8: {
+        // By a size, as merges of symbolic axes multiply.
+        const Expression& n = made_[extents_.size() + random_.below(lowest_.size())];
+        if (!is_small(x)) return divided(x, k);
+        return of(a_.mul(x.form, n.form), x, n, [](int64_t v, int64_t w) { return v * w; });
+      }
       case 0: {
         const Expression scaled = linear(x, k, j);
         return of(a_.add(scaled.form, y.form), scaled, y, [](int64_t v, int64_t w) { return v + w; });

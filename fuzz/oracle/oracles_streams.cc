@@ -1,6 +1,8 @@
 // The oracle of calls at the same time. The launch record of the case's program makes the resolved call of its host program. Two
 // calls of it with other data, one step of each in turn, and two threads give the bits of each call alone.
 #include <algorithm>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "fuzz/oracle/oracle.h"
@@ -35,6 +37,28 @@ ConstantBits other_number(Dtype dtype, ConstantBits bits) {
   return one == bits ? (is_floating(dtype) ? from_double(dtype, 0.5) : from_int64(dtype, 0)) : one;
 }
 
+// What is wrong with the memory that a host program takes: a tensor that it makes is an output, is copied over one, or is given
+// back after its last use. Nothing if all is well.
+std::optional<std::string> misplaced(const Graph& host) {
+  std::map<TensorId, std::string> kept;  // what is not yet given back: its name
+  std::set<TensorId> given_back;
+  for (OpId id : host[Graph::body()].ops) {
+    const Op& op = host[id];
+    for (ValueId v : op.operands)
+      if (v && host.is_tensor(v) && given_back.contains(host[v].tensor))
+        return "%" + host[v].name + " is used after it is given back";
+    if (op.kind == OpKind::kAllocateTensor || op.kind == OpKind::kRunAten)
+      for (ValueId v : op.results) kept[host[v].tensor] = host[v].name;
+    const size_t end = op.kind == OpKind::kCopyTensor ? 1 : 0;  // the operand whose life may end here
+    const bool ends = end == 1 || op.kind == OpKind::kDeallocate || op.kind == OpKind::kOutput;
+    if (!ends || !host.is_tensor(op.operands[end])) continue;
+    kept.erase(host[op.operands[end]].tensor);
+    if (op.kind == OpKind::kDeallocate) given_back.insert(host[op.operands[end]].tensor);
+  }
+  if (kept.empty()) return std::nullopt;
+  return "%" + kept.begin()->second + " is never given back";
+}
+
 class StreamsJudge {
  public:
   StreamsJudge(OracleRun& run, const Compiled& compiled) : run_(run), compiled_(compiled) {
@@ -45,6 +69,7 @@ class StreamsJudge {
   }
 
   void judge() {
+    if (const auto why = misplaced(compiled_.host)) report("memory", *why);
     const HostRun& alone = run_.scheduled();
     if (!alone.ok()) return;
     const auto record = launch_code(compiled_.host, names_);
