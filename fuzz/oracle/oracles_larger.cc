@@ -35,6 +35,14 @@ std::vector<ValueId> size_symbols(const Graph& g) {
   return symbols;
 }
 
+// Whether a GPU has memory for so many elements.
+bool is_small(const std::optional<std::vector<int64_t>>& shape) {
+  int64_t elements = 1;
+  return shape && std::ranges::all_of(*shape, [&](int64_t n) {
+           return !__builtin_mul_overflow(elements, std::max<int64_t>(n, 1), &elements) && elements <= kMostElements;
+         });
+}
+
 struct Inputs {
   std::vector<BoundInput> given;
   Bindings sizes;
@@ -54,10 +62,6 @@ std::optional<Inputs> with_sizes(const Case& c, const std::map<ValueId, int64_t>
     }
     const auto shape = evaluate_shape(g, names[i], sizes);
     if (!shape) return std::nullopt;
-    int64_t elements = 1;
-    for (int64_t n : *shape)
-      if (__builtin_mul_overflow(elements, std::max<int64_t>(n, 1), &elements) || elements > kMostElements)
-        return std::nullopt;
     result.given[i].shape = *shape;
     result.given[i].strides = draw_strides(random, g, names[i], *shape);
     result.given[i].align = random.one_in(8) ? 4 : 256;
@@ -68,6 +72,9 @@ std::optional<Inputs> with_sizes(const Case& c, const std::map<ValueId, int64_t>
     if (e.code == ErrorCode::kInternal) throw;
     return std::nullopt;
   }
+  for (uint32_t v = 0; v < g.values.size(); ++v)
+    if (g.is_tensor(ValueId(v)) && g[ValueId(v)].def && !is_small(evaluate_shape(g, ValueId(v), result.sizes)))
+      return std::nullopt;
   return result;
 }
 
