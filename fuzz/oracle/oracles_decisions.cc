@@ -33,6 +33,8 @@ constexpr KnownRefusal kKnownRefusals[] = {
     {"reduction", "do not lie side by side", "the same, where the output is of all axes"},
     {"resize", "do not lie side by side", "an input that a slice or a pad reads with gaps"},
     {"resize", "can be followed from this tensor's axes", "a pad that cuts, behind a reshape"},
+    {"resize", "its part in a thread has no constant size",
+     "a joined axis of one element, beside an output over the other"},
     {"no_op", "its part in a thread has no constant size", "a squeezed axis beside an output without elements"},
     {"no_op", "can be followed from this tensor's axes", "a slice that leaves nothing, of a size"},
     {"transpose", "no chain of the listed tensors connects", "an input and its stride_order, both read"},
