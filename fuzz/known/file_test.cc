@@ -8,7 +8,9 @@
 #include <set>
 #include <sstream>
 
+#include "codegen/bytecode.h"
 #include "codegen/cuda.h"
+#include "fuzz/generate/generate_inputs.h"
 #include "fuzz/known/file_digests.h"
 #include "fuzz/known/file_kinds.h"
 #include "fuzz/known/recorded.h"
@@ -22,12 +24,16 @@
 #include "ir/verify/verify.h"
 #include "passes/lower/lower.h"
 #include "passes/pipeline/pipeline.h"
+#include "passes/pipeline/tune.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/print_plan.h"
 #include "passes/schedule/apply_steps.h"
+#include "passes/schedule/neighbours.h"
 #include "passes/segment/segment.h"
 #include "replay/data/file.h"
 #include "replay/data/input.h"
+#include "replay/host/bank_conflicts.h"
+#include "replay/host/host_executor.h"
 #include "replay/picture/render.h"
 #include "replay/run/aten_segment.h"
 #include "replay/run/host_program.h"
@@ -89,6 +95,34 @@ std::string automatic_plan(const Module& m) {
   }
   for (Segment& s : c.segmentation.segments) s.steps.clear();
   return out + print(c.segmentation);
+}
+
+// The GPU that the options name.
+DeviceProperties device_of(const FileRequest& r) {
+  for (const DeviceProperties& d : device_presets())
+    if (r.has(d.name)) return d;
+  return default_device();
+}
+
+// schedule [DEVICE] [neighbours]: what schedulers decide on this GPU for the module's inputs `host`, of which only shapes and
+// strides count, so they may be large; and the steps that this gives. neighbours: the choices that a search would try.
+std::string run_schedule(const Module& m, const FileRequest& r) {
+  verify(m);
+  const Graph& g = main_graph(m);
+  const InputSpecs* specs = find_input_specs(m, g.name, "host");
+  if (specs == nullptr) throw Error(ErrorCode::kMissingInput, "the file has no inputs `host`; write them");
+  const CompileOptions options{.device = device_of(r), .inputs = bound_inputs(*specs), .others = r.has("neighbours")};
+  const Compiled c = compile(g, bind_sizes(g, options.inputs), options);
+  std::string out;
+  for (const Decision& d : c.automatic->decisions) {
+    out += "// @" + d.segment + ": " + text(d.heuristics) + "\n";
+    for (const Declined& other : d.declined) out += "//   not " + other.scheduler + ": " + other.why + "\n";
+    if (!r.has("neighbours")) continue;
+    for (const Heuristics& h : d.others) out += "//   or " + text(h) + "\n";
+    for (const Heuristics& h : neighbours(d.heuristics)) out += "//   near " + text(h) + "\n";
+    if (const auto narrower = with_narrower_vectors(d.heuristics)) out += "//   narrower " + text(*narrower) + "\n";
+  }
+  return out + print(StepList{"", g.name, c.automatic->steps});
 }
 
 // pass: the graph after the file's steps. pass segment: the segmentation that the steps give, or one kernel for each
@@ -154,13 +188,16 @@ std::string run_plan(const Module& m, const FileRequest& r) {
   return plan_text(scheduled(m));
 }
 
-// emit [32]: CUDA C++ of the main graph; lowers it first if it is no kernel. emit compiled: of all kernels.
+// emit [32] [plain]: CUDA C++ of the main graph; lowers it first if it is no kernel. plain: nothing is moved out of loops.
+// emit compiled: of all kernels.
 std::string run_emit(const Module& m, const FileRequest& r) {
   if (r.has("compiled"))
     return of_kernels(m, r, [](const Compiled& c, size_t i) { return emit_cuda(c.kernels[i]).text; });
   verify(m);
   const Graph& g = main_graph(m);
-  return emit_cuda(g.level == Level::kKernel ? g : lower(scheduled(m), lower_options(r)).kernel).text;
+  CudaOptions options;
+  options.hoist = !r.has("plain");
+  return emit_cuda(g.level == Level::kKernel ? g : lower(scheduled(m), lower_options(r)).kernel, options).text;
 }
 
 // checks FOLDER: for each program in the folder, scheduled and unfused, the number of predicates in its kernels: of
@@ -313,14 +350,115 @@ std::string run_lines(const std::string& input, const FileRequest& r) {
   return recorded_lines(below_request(input), r.options.empty() ? "" : r.options[0]);
 }
 
+// The number behind `NAME=` among the options, and those behind commas.
+std::vector<int64_t> numbers_of(const FileRequest& r, std::string_view name) {
+  std::vector<int64_t> result;
+  for (const std::string& word : r.options) {
+    if (!word.starts_with(std::string(name) + "=")) continue;
+    std::istringstream rest(word.substr(name.size() + 1));
+    for (std::string number; std::getline(rest, number, ',');) result.push_back(std::stoll(number));
+  }
+  return result;
+}
+
+std::string banks_text(const BankCounter& banks) {
+  std::string out;
+  for (const BankAccess& a : banks.accesses())
+    out += fmt::format("line {} {} {}: {} accesses, {} wavefronts, {} ideal, {} ways\n", a.line,
+                       a.is_store ? "stores" : "loads", a.buffer, a.totals.accesses, a.totals.wavefronts,
+                       a.totals.ideal, a.totals.ways);
+  return out;
+}
+
+// launch grid=… block=… [shared=BYTES] [workers=N] [limit=STEPS] [unwritten=K,…] [over=K,J,BYTE] [banks]: a kernel on the
+// host executor: the size of its bytecode, and its tensors after the launch, or what the launch broke, as a whole sentence.
+// unwritten: the numbers of inputs that hold no values. over: input K begins at this byte of input J.
+std::string run_launch(const Module& m, const FileRequest& r) {
+  verify(m);
+  const Graph& k = main_graph(m);
+  LaunchDims dims;
+  for (auto [name, list] : {std::pair("grid", &dims.grid), std::pair("block", &dims.block)}) {
+    const auto given = numbers_of(r, name);
+    std::copy_n(given.begin(), std::min(given.size(), list->size()), list->begin());
+  }
+  for (int64_t bytes : numbers_of(r, "shared")) dims.shared_bytes = bytes;
+  HostOptions options;
+  for (int64_t n : numbers_of(r, "workers")) options.threads = static_cast<int>(n);
+  for (int64_t n : numbers_of(r, "limit")) options.step_limit = n;
+  const auto unwritten = numbers_of(r, "unwritten");
+  std::vector<Argument> given = host_arguments(m, k);
+  if (const auto over = numbers_of(r, "over"); over.size() == 3) {
+    TensorData& t = given.at(static_cast<size_t>(over[0])).tensor;
+    const TensorData& of = given.at(static_cast<size_t>(over[1])).tensor;
+    t = external_tensor(t.dtype, of.storage.get() + over[2], t.shape, t.strides, of.storage);
+  }
+  std::vector<std::vector<uint8_t>> written(given.size());
+  std::vector<HostArgument> args;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i].is_scalar) {
+      args.push_back(HostArgument::scalar(given[i].dtype, given[i].bits));
+      continue;
+    }
+    const TensorData& t = given[i].tensor;
+    written[i].assign(static_cast<size_t>(t.storage_elems), std::ranges::count(unwritten, int64_t(i)) == 0);
+    args.push_back(HostArgument::memory(t.dtype, t.storage.get(), t.storage_elems, written[i]));
+    args.back().extents = t.shape;
+  }
+  try {
+    const Bytecode code = compile_bytecode(k);
+    std::string out = fmt::format("{} instructions, {} constants\n", code.code.size(), code.constants.size());
+    BankCounter banks(code);
+    if (r.has("banks")) options.banks = &banks;
+    const HostResult result = run_kernel(code, dims, args, options);
+    if (result.finding) throw result.finding->error();
+    out += fmt::format("{} thread-instructions\n", result.thread_instructions);
+    const auto names = inputs(k);
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (given[i].is_scalar) continue;
+      out += "%" + k[names[i]].name + " =";
+      for (int64_t e = 0; e < given[i].tensor.storage_elems; ++e) {
+        const std::string text = print_literal(given[i].dtype, load_element(given[i].tensor, e));
+        out += written[i][static_cast<size_t>(e)] ? " " + text.substr(0, text.rfind('_')) : " -";
+      }
+      out += "\n";
+    }
+    return r.has("banks") ? out + banks_text(banks) : out;
+  } catch (const Error& e) {  // also kInternal: a launch that no schedule makes
+    return "error " + code_text(e.code) + " at " + e.place + ": " + e.what() + "\n";
+  }
+}
+
+// tune [DEVICE]: the search for better choices, where a program's time is a number that its digest gives.
+std::string run_tune(const Module& m, const FileRequest& r) {
+  verify(m);
+  const Graph& g = main_graph(m);
+  const InputSpecs* specs = find_input_specs(m, g.name, "host");
+  if (specs == nullptr) throw Error(ErrorCode::kMissingInput, "the file has no inputs `host`; write them");
+  const CompileOptions options{.device = device_of(r), .inputs = bound_inputs(*specs)};
+  const auto measure = [](const Compiled& c) -> std::optional<double> {
+    uint64_t sum = 0;
+    for (const Decision& d : c.automatic->decisions)
+      for (const char letter : text(d.heuristics)) sum = sum * 237 + static_cast<unsigned char>(letter);
+    if (sum % 7 == 3) return std::nullopt;
+    return static_cast<double>(100 + sum % 100);
+  };
+  const Tuned tuned = tune(g, bind_sizes(g, options.inputs), options, measure, {.most_tries = 40});
+  std::string out;
+  for (const TunedSegment& s : tuned.segments)
+    out += fmt::format("// @{}: {} tries, {} to {}\n//   {}\n//   {}\n", s.segment, s.tries, s.before, s.after,
+                       text(s.chosen), text(s.best));
+  return out + print(StepList{"", g.name, tuned.best.automatic->steps});
+}
+
 using Kind = std::string (*)(const Module&, const FileRequest&);
 const std::map<std::string, Kind>& kinds() {
   static const std::map<std::string, Kind> list = {
-      {"parse", run_parse},     {"verify", run_verify},   {"pass", run_pass}, {"lower", run_lower},
-      {"plan", run_plan},       {"emit", run_emit},       {"run", run_run},   {"checks", run_checks},
-      {"picture", run_picture}, {"changes", run_changes}, {"ops", run_ops},   {"sweep", run_sweep},
-      {"calls", run_calls},     {"json", run_json},       {"dot", run_dot},   {"digests", run_digests},
-      {"explain", run_explain}, {"host", host_text}};
+      {"parse", run_parse},     {"verify", run_verify},   {"pass", run_pass},         {"lower", run_lower},
+      {"plan", run_plan},       {"emit", run_emit},       {"run", run_run},           {"checks", run_checks},
+      {"picture", run_picture}, {"changes", run_changes}, {"ops", run_ops},           {"sweep", run_sweep},
+      {"calls", run_calls},     {"json", run_json},       {"dot", run_dot},           {"digests", run_digests},
+      {"explain", run_explain}, {"host", host_text},      {"schedule", run_schedule}, {"launch", run_launch},
+      {"tune", run_tune}};
   return list;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "fuzz/oracle/oracle.h"
+#include "fuzz/oracle/planned.h"
 #include "ir/canonical/canonical.h"
 #include "passes/schedule/neighbours.h"
 #include "replay/run/judge.h"
@@ -58,18 +59,25 @@ void compare_outputs(OracleRun& run, std::string_view oracle, const Compiled& c,
   }
 }
 
-// Runs a program that schedulers planned.
-void judge_planned(OracleRun& run, std::string_view oracle, const Compiled& c) {
+}  // namespace
+
+void judge_planned(OracleRun& run, std::string_view oracle, const Compiled& c, const PlannedRun& how) {
   if (run.reads_out_of_range()) return;
-  const HostRun actual = run.run_compiled(c);
+  const int64_t limit = how.step_limit > 0 ? how.step_limit : run.options().step_limit;
+  const auto device = make_host_device({.step_limit = limit, .defects = run.options().defects});
+  const HostRun actual = run.run_on(*device, c);
   if (actual.ok()) return compare_outputs(run, oracle, c, actual);
   // A plan for a GPU has many threads. Too many for the limit of a case is no fault.
   if (actual.failure->code == ErrorCode::kStepLimit) return;
-  if (run.unfused().ok() || !is_launch_refusal(actual.failure->code))
+  if ((run.unfused().ok() && !how.may_refuse) || !is_launch_refusal(actual.failure->code))
     run.report(oracle, *actual.failure, "the plan " + plan_text(c));
 }
 
-}  // namespace
+bool are_same_programs(const Compiled& a, const Compiled& b) {
+  return digest(a.host) == digest(b.host) &&
+         std::ranges::equal(a.kernels, b.kernels,
+                            [](const Graph& x, const Graph& y) { return digest(x) == digest(y); });
+}
 
 void automatic(OracleRun& run) {
   const HostRun& unfused = run.unfused();

@@ -9,6 +9,7 @@
 #include "fuzz/base/random_source.h"
 #include "fuzz/mutate/mutate.h"
 #include "fuzz/oracle/oracle.h"
+#include "fuzz/oracle/planned.h"
 #include "ir/canonical/canonical.h"
 #include "ir/domain/domain.h"
 #include "passes/schedule/apply_steps.h"
@@ -33,6 +34,8 @@ constexpr KnownRefusal kKnownRefusals[] = {
     {"reduction", "do not lie side by side", "the same, where the output is of all axes"},
     {"resize", "do not lie side by side", "an input that a slice or a pad reads with gaps"},
     {"resize", "can be followed from this tensor's axes", "a pad that cuts, behind a reshape"},
+    {"resize", "its part in a thread has no constant size",
+     "a joined axis of one element, beside an output over the other"},
     {"no_op", "its part in a thread has no constant size", "a squeezed axis beside an output without elements"},
     {"no_op", "can be followed from this tensor's axes", "a slice that leaves nothing, of a size"},
     {"transpose", "no chain of the listed tensors connects", "an input and its stride_order, both read"},
@@ -40,11 +43,14 @@ constexpr KnownRefusal kKnownRefusals[] = {
 
 class Laws {
  public:
-  Laws(OracleRun& run, const Compiled& c) : run_(run), c_(c), g_(c.concretized), decisions_(c.automatic->decisions) {
+  // `sizes`: of the case's fusion, as the plan was made for them.
+  Laws(OracleRun& run, std::string_view oracle, const Compiled& c, const Bindings& sizes,
+       const DeviceProperties& device)
+      : run_(run), oracle_(oracle), c_(c), g_(c.concretized), device_(device), decisions_(c.automatic->decisions) {
     for (uint32_t i = 0; i < g_.values.size(); ++i)
       if (!g_.values[i].name.empty()) values_.try_emplace(g_.values[i].name, ValueId(i));
     for (const OutputRef& out : outputs(g_)) outputs_.insert(out.value);
-    sizes_ = rebind(run.fusion(), run.sizes(), g_);
+    sizes_ = rebind(run.fusion(), sizes, g_);
   }
 
   void judge() {
@@ -63,7 +69,7 @@ class Laws {
 
  private:
   void report(std::string_view check, const std::string& place, const std::string& message) {
-    run_.report("decisions", check, place, message);
+    run_.report(oracle_, check, place, message);
   }
 
   const Decision* decision_of(const std::string& segment) const {
@@ -161,8 +167,7 @@ class Laws {
     const Graph fusion = extract(g_, s);
     const SizeClasses classes(fusion, rebind(g_, sizes_, fusion), run_.options().defects);
     const MemoryClasses memory = memory_of_values();
-    const DeviceProperties device = default_device();
-    const ScheduleView view{fusion, classes, memory, device, run_.options().defects};
+    const ScheduleView view{fusion, classes, memory, device_, run_.options().defects};
     try {
       if (scheduler->plan(view, parsed) != steps_of(s.name))
         report("choices", "", "the choices of @" + s.name + " give other steps: " + text(parsed));
@@ -229,10 +234,9 @@ class Laws {
     const auto space = ReductionSpace::find(fusion, why);
     if (!space) return;
     const MemoryClasses memory = memory_of_values();
-    const DeviceProperties device = default_device();
     for (const int64_t factor : {1, 7, 60, 900}) {
       const SizeClasses classes(fusion, scaled(fusion, factor), run_.options().defects);
-      const ScheduleView view{fusion, classes, memory, device, run_.options().defects};
+      const ScheduleView view{fusion, classes, memory, device_, run_.options().defects};
       if (scheduler->declines(view)) continue;
       const Heuristics chosen = scheduler->choose(view);
       if (chosen.word("form") != "registers") continue;
@@ -259,8 +263,10 @@ class Laws {
   }
 
   OracleRun& run_;
+  std::string_view oracle_;
   const Compiled& c_;
   const Graph& g_;
+  const DeviceProperties& device_;
   const std::vector<Decision>& decisions_;
   std::map<std::string, ValueId> values_;
   std::set<ValueId> outputs_;
@@ -352,6 +358,11 @@ class Reuse {
 
 }  // namespace
 
+void check_decisions(OracleRun& run, std::string_view oracle, const Compiled& c, const Bindings& sizes,
+                     const DeviceProperties& device) {
+  Laws(run, oracle, c, sizes, device).judge();
+}
+
 void decisions(OracleRun& run) {
   RandomSource random = run.random(7);
   if (const Compiled* c = run.compiled()) {
@@ -361,7 +372,7 @@ void decisions(OracleRun& run) {
   }
   const Compiled* c = run.planned();
   if (!c) return;
-  Laws(run, *c).judge();
+  check_decisions(run, "decisions", *c, run.sizes(), default_device());
   Reuse(run, *c, run.automatic_options(), "the automatic plan").judge(random);
 }
 

@@ -18,6 +18,7 @@
 #include "ir/text/print.h"
 #include "ir/verify/verify.h"
 #include "passes/pipeline/pipeline.h"
+#include "passes/schedule/heuristics.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -240,6 +241,17 @@ constexpr void (*kCalls[])() = {
       expect(std::ranges::none_of(c.concretized.domains,
                                   [](const IterDomain& d) { return d.tensor && d.iter_type == IterType::kSymbolic; }),
              "no axis is left symbolic");
+    },
+    // Choices as text: a number that no 64 bits hold is a word, and a word that reads as a number is quoted.
+    [] {
+      const Heuristics h = parse_heuristics("s a 99999999999999999999 b 7 c \"7\" d -3 e 7x");
+      expect(h.scheduler == "s" && h.choices.size() == 5, "choices are pairs");
+      expect(h.word("a") == "99999999999999999999" && h.word("c") == "7" && h.word("e") == "7x", "words");
+      expect(h.number("b") == 7 && h.number("d") == -3 && h.number_or("b", 1) == 7 && h.number_or("z", 1) == 1 &&
+                 h.has("a") && !h.has("z"),
+             "numbers");
+      expect(text(h) == "s a 99999999999999999999 b 7 c \"7\" d -3 e 7x" && parse_heuristics(text(h)) == h,
+             "choices read back");
     },
 };
 

@@ -1,6 +1,8 @@
 // The oracle for scalars: compares what the compiler knows of sizes and constants with the reference and with
 // arithmetic that does not simplify.
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "fuzz/base/random_source.h"
 #include "fuzz/generate/constants.h"
@@ -10,8 +12,11 @@
 #include "ir/scalar/scalar_form.h"
 #include "ir/table/error.h"
 #include "ir/text/print.h"
+#include "passes/rewrite/rewrite.h"
+#include "passes/schedule/apply_steps.h"
 #include "replay/device/module_loader.h"
 #include "replay/run/compare.h"
+#include "replay/run/judge.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -196,11 +201,53 @@ void judge_expressions(OracleRun& run, RandomSource& random) {
   }
 }
 
+// -- chains of casts: what the rewrite `cast_pairs` leaves of one gives the same bits
+
+// The dtypes from the input of a fusion with one op a value to the operand of its last op.
+std::vector<Dtype> dtypes_of_chain(const Graph& g) {
+  std::vector<Dtype> result;
+  ValueId v = g[g[outputs(g)[0].value].def].operands[0];
+  for (; g[g[v].def].kind == OpKind::kCast; v = g[g[v].def].operands[0]) result.push_back(g[v].dtype);
+  result.push_back(g[v].dtype);
+  std::ranges::reverse(result);
+  return result;
+}
+
+ConstantBits along(std::span<const Dtype> dtypes, ConstantBits bits) {
+  for (size_t i = 1; i < dtypes.size(); ++i) bits = convert(dtypes[i - 1], bits, dtypes[i]);
+  return bits;
+}
+
+void judge_casts(OracleRun& run, RandomSource& random) {
+  constexpr int kChains = 6, kNumbers = 12;
+  for (int i = 0; i < kChains; ++i) {
+    Graph g = fusion("f");
+    ValueId v = input(g, "x", constant_dtype(random), {Scalar(1)});
+    for (int64_t casts = random.between(2, 3); casts > 0; --casts) v = cast(g, v, constant_dtype(random));
+    output(g, unary(g, OpKind::kSet, v));
+    const std::vector<Dtype> before = dtypes_of_chain(g);
+    apply_step(g, rewrite_step("cast_pairs"), run.options().defects);
+    const std::vector<Dtype> after = dtypes_of_chain(g);
+    if (after == before) continue;
+    for (int k = 0; k < kNumbers; ++k) {
+      const ConstantBits x = draw_constant(random, before[0]);
+      const Argument wanted = Argument::scalar(before.back(), along(before, x)),
+                     given = Argument::scalar(after.back(), along(after, x));
+      if (!first_difference(as_tensor(wanted), as_tensor(given))) continue;
+      std::string chain;
+      for (Dtype d : before) chain += " " + std::string(text(d));
+      run.report("scalars", "casts", "", print_literal(before[0], x) + " goes another way without a cast:" + chain);
+      break;
+    }
+  }
+}
+
 }  // namespace
 
 void scalars(OracleRun& run) {
   RandomSource random = run.random(77);
   judge_expressions(run, random);
+  judge_casts(run, random);
   if (const AtenApi* api = find_aten()) judge_constants(run, random, *api);
 }
 

@@ -6,6 +6,7 @@
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/infer/is_library.h"
+#include "ir/scalar/scalar_form.h"
 
 namespace fusebox {
 
@@ -230,7 +231,31 @@ bool ReductionSpace::sort_columns(const Graph& g, std::string& why) {
   return true;
 }
 
+namespace {
+
+// Whether an axis is as long as another one of its class. One that a broadcast alone joins to it need not be: a reduced row
+// stands beside what was reduced and beside what was gathered of it.
+class Lengths {
+ public:
+  explicit Lengths(const Graph& g) : g_(g) {}
+
+  bool are_same(DomainId a, DomainId b) {
+    const ValueId m = g_[a].extent, n = g_[b].extent;
+    if (m == n) return true;
+    if (m && n && form_of(g_, m).equals(form_of(g_, n))) return true;
+    if (!exact_) exact_.emplace(g_, AxisClassKind::kExact);
+    return exact_->same(a, b);
+  }
+
+ private:
+  const Graph& g_;
+  std::optional<AxisClasses> exact_;
+};
+
+}  // namespace
+
 bool ReductionSpace::sort_tensors(const Graph& g, std::string& why) {
+  Lengths lengths(g);
   is_full_.assign(g.values.size(), false);
   depth_.assign(g.values.size(), 0);
   for (uint32_t i = 0; i < g.values.size(); ++i) {
@@ -250,12 +275,16 @@ bool ReductionSpace::sort_tensors(const Graph& g, std::string& why) {
         why = place(g, v) + " has an axis of " + place(g, reference) + " twice";
         return false;
       }
-      if (g[d].iter_type != IterType::kIteration || !is_reduced(axis)) continue;
-      if (constant_integer(g, g[axis].extent) == 1 && constant_integer(g, g[d].extent) != 1) {
+      if (g[d].iter_type != IterType::kIteration) continue;
+      if (is_reduced(axis) && constant_integer(g, g[axis].extent) == 1 && constant_integer(g, g[d].extent) != 1) {
         why = place(g, v) + " stretches an axis of one element that " + place(g, reference) + " reduces";
         return false;
       }
-      is_full_[i] = true;
+      if (!lengths.are_same(axis, d)) {
+        why = place(g, v) + " stretches a broadcast to another length than " + place(g, reference) + " has there";
+        return false;
+      }
+      if (is_reduced(axis)) is_full_[i] = true;
     }
   }
   return true;

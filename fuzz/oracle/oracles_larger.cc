@@ -1,0 +1,281 @@
+// The oracle for plans of sizes that no case has: schedulers choose by sizes, and much of what they do begins at thousands of
+// elements. The sizes of a case are multiplied, which needs no data, and the plan for these is judged: its laws, its steps
+// alone, its launches for these sizes on a device that only counts, and its results with the case's own inputs, which its
+// kernels must serve too.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "fuzz/base/random_source.h"
+#include "fuzz/mutate/mutate.h"
+#include "fuzz/oracle/oracle.h"
+#include "fuzz/oracle/planned.h"
+#include "ir/module/architecture.h"
+#include "ir/text/parse.h"
+#include "ir/text/print.h"
+#include "passes/schedule/neighbours.h"
+#include "replay/run/judge.h"
+
+namespace fusebox::fuzz {
+namespace {
+
+constexpr int64_t kMostElements = int64_t{1} << 32;  // of a tensor
+constexpr int64_t kStepLimit = int64_t{1} << 22;
+
+// Whole multiples keep what divides a size, so that the kernels serve the case's own sizes as often as possible. Odd ones
+// leave its vectors as narrow as they are there.
+constexpr int64_t kFactors[] = {3, 5, 16, 33, 64, 65, 127, 257, 512, 1001, 1025, 4096, 4097, 12345, 65537, 1000001};
+
+std::vector<ValueId> size_symbols(const Graph& g) {
+  std::vector<ValueId> symbols;
+  for (OpId id : g[Graph::body()].ops)
+    if (g[id].kind == OpKind::kSize) symbols.insert(symbols.end(), g[id].results.begin(), g[id].results.end());
+  return symbols;
+}
+
+// Whether a GPU has memory for so many elements.
+bool is_small(const std::optional<std::vector<int64_t>>& shape) {
+  int64_t elements = 1;
+  return shape && std::ranges::all_of(*shape, [&](int64_t n) {
+           return !__builtin_mul_overflow(elements, std::max<int64_t>(n, 1), &elements) && elements <= kMostElements;
+         });
+}
+
+struct Inputs {
+  std::vector<BoundInput> given;
+  Bindings sizes;
+};
+
+// The inputs of the case with other values of its symbols, or nothing if the program refuses them.
+std::optional<Inputs> with_sizes(const Case& c, const std::map<ValueId, int64_t>& values, RandomSource& random) {
+  const Graph& g = c.fusion();
+  Bindings sizes(g.values.size());
+  for (const auto& [v, size] : values) sizes[v.index] = ConstantBits{static_cast<uint64_t>(size), 0};
+  Inputs result{bound_inputs(c.inputs()), {}};
+  const auto names = inputs(g);
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (result.given[i].is_scalar) {
+      sizes[names[i].index] = result.given[i].bits;
+      continue;
+    }
+    const auto shape = evaluate_shape(g, names[i], sizes);
+    if (!shape) return std::nullopt;
+    result.given[i].shape = *shape;
+    result.given[i].strides = draw_strides(random, g, names[i], *shape);
+    result.given[i].align = random.one_in(8) ? 4 : 256;
+  }
+  try {
+    result.sizes = bind_sizes(g, result.given);
+  } catch (const Error& e) {
+    if (e.code == ErrorCode::kInternal) throw;
+    return std::nullopt;
+  }
+  for (uint32_t v = 0; v < g.values.size(); ++v)
+    if (g.is_tensor(ValueId(v)) && g[ValueId(v)].def && !is_small(evaluate_shape(g, ValueId(v), result.sizes)))
+      return std::nullopt;
+  return result;
+}
+
+// Equal sizes mostly get the same factor, as ops may need them equal.
+std::optional<Inputs> draw_larger(const Case& c, const Bindings& own, RandomSource& random) {
+  constexpr int kTries = 6;
+  const std::vector<ValueId> symbols = size_symbols(c.fusion());
+  if (symbols.empty()) return std::nullopt;
+  for (int i = 0; i < kTries; ++i) {
+    std::map<int64_t, int64_t> factors;
+    std::map<ValueId, int64_t> values;
+    const bool by_size = !random.one_in(4);
+    for (ValueId v : symbols) {
+      const int64_t size = static_cast<int64_t>(own[v.index]->low);
+      // Few draws make all sizes large: rows and columns of unlike sizes are what schedulers tell apart.
+      const int64_t drawn = random.one_in(3) ? 1 : random.pick(kFactors);
+      const int64_t factor = by_size ? factors.try_emplace(size, drawn).first->second : drawn;
+      values[v] = size <= 1 ? size : size * factor;
+    }
+    if (std::ranges::all_of(values,
+                            [&](const auto& v) { return v.second == static_cast<int64_t>(own[v.first.index]->low); }))
+      continue;
+    if (auto result = with_sizes(c, values, random)) return result;
+  }
+  return std::nullopt;
+}
+
+// A case whose vectors can be wide: one of its sizes is a multiple of 8.
+std::optional<Case> with_even_size(const Case& c, RandomSource& random) {
+  const std::vector<ValueId> symbols = size_symbols(c.fusion());
+  if (symbols.empty()) return std::nullopt;
+  const std::string& name = c.fusion()[random.pick(symbols)].name;
+  return apply_mutation(c, {"extent", {name, std::to_string(8 * random.between(1, 8))}});
+}
+
+// Launches for large sizes, without memory: checks what a GPU would refuse or hang in.
+class CountingDevice : public Device {
+ public:
+  explicit CountingDevice(const DeviceProperties& properties) : properties_(properties) {}
+
+  std::string_view name() const override { return "counting"; }
+  RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool) override {
+    RunTensor t;
+    t.layout.dtype = dtype;
+    t.layout.shape = std::move(shape);
+    t.layout.strides = std::move(strides);
+    return placed(std::move(t));
+  }
+  RunTensor upload(const TensorData& from) override {
+    RunTensor t;
+    t.layout = from;
+    return placed(std::move(t));
+  }
+  TensorData download(const RunTensor& t, const std::string&) override { return t.layout; }
+  void copy(const RunTensor&, const RunTensor&) override {}
+  int64_t alignment(const RunTensor& t) override { return alignment_of(t.pointer); }
+  size_t prepare(const Graph& kernel, const KernelUse&) override {
+    kernels_.push_back(&kernel);
+    return kernels_.size() - 1;
+  }
+  void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument>) override {
+    check_limits(*kernels_[kernel], dims);
+  }
+  void synchronize() override {}
+
+ private:
+  // Somewhere, apart from all others.
+  RunTensor placed(RunTensor t) {
+    t.pointer = next_;
+    next_ += CudaPointer{1} << 44;
+    return t;
+  }
+
+  void check_limits(const Graph& kernel, const LaunchDims& dims) const {
+    const int64_t blocks = dims.grid[0] * dims.grid[1] * dims.grid[2];
+    const int64_t threads = dims.block[0] * dims.block[1] * dims.block[2];
+    constexpr int64_t kMostX = std::numeric_limits<int32_t>::max(), kMostYZ = 65535, kMostBlockZ = 64;
+    const auto require = [&](bool holds, const std::string& what) {
+      if (!holds) throw Error(ErrorCode::kLaunchLimit, what, "@" + kernel.name);
+    };
+    require(dims.grid[0] <= kMostX && dims.grid[1] <= kMostYZ && dims.grid[2] <= kMostYZ, "a grid is too large");
+    require(threads <= properties_.block_threads && dims.block[2] <= kMostBlockZ, "a block has too many threads");
+    require(dims.shared_bytes <= properties_.shared_block_bytes, "a block asks for more shared memory than there is");
+    int64_t resident = 1;
+    bool waits = false;
+    for (const Op& op : kernel.ops) {
+      if (op.kind == OpKind::kLaunchBound) {
+        resident = std::max<int64_t>(op.attrs.integer(AttrKey::kLeastBlocks, 1), 1);
+        require(threads <= op.attrs.integer(AttrKey::kMostThreads, threads), "a block is over its kernel's bound");
+      }
+      waits |= op.kind == OpKind::kGridBarrier || (op.kind == OpKind::kGridReduce && op.attrs.flag(AttrKey::kAll));
+      require(!op.attrs.has(AttrKey::kClusterBlocks) || has_clusters(properties_.architecture),
+              "the GPU has no clusters");
+    }
+    require(!waits || blocks <= properties_.multiprocessors * resident,
+            std::to_string(blocks) + " blocks wait for one another, but " + std::to_string(resident) +
+                " on each multiprocessor are all that the GPU is sure to hold");
+  }
+
+  const DeviceProperties& properties_;
+  std::vector<const Graph*> kernels_;
+  CudaPointer next_ = CudaPointer{1} << 44;
+};
+
+void check_launches(OracleRun& run, const Compiled& c, const Inputs& larger, const DeviceProperties& properties) {
+  const auto is_aten = [](const Segment& s) { return s.executor == SegmentExecutor::kAten; };
+  if (std::ranges::any_of(c.segmentation.segments, is_aten)) return;
+  std::vector<Argument> arguments;
+  const auto names = inputs(run.fusion());
+  for (size_t i = 0; i < names.size(); ++i) {
+    const Dtype dtype = run.fusion()[names[i]].dtype;
+    const BoundInput& b = larger.given[i];
+    if (b.is_scalar) {
+      arguments.push_back(Argument::scalar(dtype, b.bits));
+      continue;
+    }
+    TensorData t;
+    t.dtype = dtype;
+    t.shape = b.shape;
+    t.strides = b.strides.empty() ? contiguous_strides(b.shape) : b.strides;
+    arguments.push_back(Argument::of(std::move(t)));
+  }
+  CountingDevice device(properties);
+  std::vector<NamedKernel> kernels;
+  for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
+  run_host_program(c.host, kernels, device, arguments, {}, false);
+}
+
+// The steps as a file has them, read again: they alone make the same program.
+void check_steps(OracleRun& run, const Compiled& c, const Inputs& larger, CompileOptions options) {
+  Module m{{run.fusion()}, {{"", run.fusion().name, c.automatic->steps}}, {}, {}};
+  options.steps = parse_module(print(m)).step_lists.at(0).steps;
+  options.device.reset();
+  options.heuristics.clear();
+  if (*options.steps != c.automatic->steps)
+    run.report("larger", "text", "", "the steps of the plan read back as others");
+  if (!are_same_programs(compile(run.fusion(), larger.sizes, options), c))
+    run.report("larger", "repeated", "", "the steps of the plan alone give another program");
+}
+
+// Another choice for one segment, near its own or one that its scheduler would have measured.
+void take_neighbour(const Compiled& c, CompileOptions& options, RandomSource& random) {
+  if (c.automatic->decisions.empty()) return;
+  const Decision& d = random.pick(c.automatic->decisions);
+  auto next = neighbours(d.heuristics);
+  next.insert(next.end(), d.others.begin(), d.others.end());
+  if (!next.empty()) options.heuristics[d.segment] = {d.heuristics, random.pick(next)};
+}
+
+bool is_far(const BoundInput& b) {
+  constexpr int64_t kFar = int64_t{1} << 29;
+  return std::ranges::any_of(b.strides, [](int64_t stride) { return stride >= kFar; }) ||
+         (!b.strides.empty() && span_elems(b.shape, b.strides) >= kFar);
+}
+
+void judge(OracleRun& run, RandomSource& random) {
+  const auto larger = draw_larger(run.subject(), run.sizes(), random);
+  if (!larger) return;
+  const DeviceProperties& device = device_presets()[random.below(device_presets().size())];
+  CompileOptions options{.device = device, .inputs = larger->given, .defects = run.options().defects};
+  options.others = random.one_in(4);
+  // A few elements of the case may lie so far apart that 32 bits do not hold their places.
+  if (std::ranges::any_of(bound_inputs(run.subject().inputs()), is_far)) options.index_bits = 64;
+  const bool takes_neighbour = random.one_in(3);
+  std::string what = "the plan";
+  try {
+    Compiled c = compile(run.fusion(), larger->sizes, options);
+    check_decisions(run, "larger", c, larger->sizes, device);
+    if (takes_neighbour) {
+      what = "a neighbour of the plan";
+      take_neighbour(c, options, random);
+      if (!options.heuristics.empty()) c = compile(run.fusion(), larger->sizes, options);
+    }
+    what = "the steps of the plan alone";
+    check_steps(run, c, *larger, options);
+    what = "a launch for sizes that the plan was made for";
+    if (!takes_neighbour) check_launches(run, c, *larger, device);
+    what = "the plan for larger sizes, with the case's own";
+    // A program whose symbolic axes are others serves other sizes only.
+    CompileOptions again = options;
+    again.steps = c.automatic->steps;
+    if (plan_concretization(run.fusion(), run.sizes(), again) != c.concretize) return;
+    judge_planned(run, "larger", c, {.step_limit = kStepLimit, .may_refuse = true});
+  } catch (const Error& e) {
+    std::string sizes;
+    for (const BoundInput& b : larger->given)
+      for (size_t i = 0; i < b.shape.size(); ++i) sizes += (i > 0 ? "x" : " ") + std::to_string(b.shape[i]);
+    run.report("larger", e, what + ", for " + device.name + " and inputs" + sizes);
+  }
+}
+
+}  // namespace
+
+void larger(OracleRun& run) {
+  RandomSource random = run.random(11);
+  if (random.one_in(2)) return judge(run, random);
+  const auto even = with_even_size(run.subject(), random);
+  if (!even) return judge(run, random);
+  OracleRun other(*even, run.options());
+  judge(other, random);
+  for (Finding& f : other.findings) run.findings.push_back(std::move(f));
+}
+
+}  // namespace fusebox::fuzz
