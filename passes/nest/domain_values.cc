@@ -220,7 +220,10 @@ bool DomainValues::is_divided(DomainId d) {
   if (it == known_.climbed.end() || g_[it->second].kind != TransformKind::kSplit) return false;
   const Transform& t = g_[it->second];
   if (plan_.defects.has(Defect::kSplitTakenExact)) return true;
-  return algebra_.equal(algebra_.mul(extent(t.outputs[0]), extent(t.outputs[1])), extent(d));
+  const Form outer = extent(t.outputs[0]), inner = extent(t.outputs[1]);
+  if (algebra_.equal(algebra_.mul(outer, inner), extent(d))) return true;
+  // The quotient of a product that a launch checks as a whole is no form of its own.
+  return algebra_.divides(t.inner_split ? inner : outer, extent(d));
 }
 
 std::vector<DomainCheck> DomainValues::checks() {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "ir/domain/domain.h"
-#include "ir/module/architecture.h"
 #include "ir/scalar/scalar_form.h"
 #include "ir/table/error.h"
 #include "passes/schedule/loop_space.h"
@@ -211,7 +210,7 @@ void write_inlining(Prepared& p, const Heuristics& h) {
   } else {
     w.inline_most();
   }
-  inline_indices(w);
+  p.finish();
 }
 
 struct Extent {
@@ -419,7 +418,7 @@ Heuristics choose(const ScheduleView& view, std::string_view scheduler, int64_t 
 }
 
 // The vectors and the inlining of a plan whose loops are written.
-void write_rest(Prepared& p, const Heuristics& h, const DeviceProperties& device) {
+void write_rest(Prepared& p, const Heuristics& h) {
   for (const auto* list : {&p.loads, &p.stores})
     for (const std::string& name : *list) {
       const auto choice = std::ranges::find(h.choices, "%" + name, &Heuristic::key);
@@ -429,7 +428,6 @@ void write_rest(Prepared& p, const Heuristics& h, const DeviceProperties& device
       p.w.parallelize(name, chunk, ParallelType::kVectorize);
     }
   write_inlining(p, h);
-  if (has_dependent_launch(device.architecture)) p.w.dependent_launch();
 }
 
 }  // namespace
@@ -445,7 +443,7 @@ std::vector<Step> elementwise_plan(const ScheduleView& view, const Heuristics& h
   const std::shared_ptr<Prepared> p = loops.prepared;
   if (loops.is_refused) return p->w.steps();
   try {
-    write_rest(*p, h, view.device);
+    write_rest(*p, h);
     if (view.memo) view.memo->schedule = {h, p};
   } catch (const Error& e) {
     if (e.code == ErrorCode::kInternal) throw;  // any other: the last step is refused, and with it the schedule

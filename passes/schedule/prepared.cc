@@ -6,6 +6,7 @@
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/infer/is_library.h"
+#include "ir/module/architecture.h"
 #include "ir/table/error.h"
 #include "passes/schedule/schedule_memo.h"
 
@@ -84,7 +85,8 @@ bool has_no_elements(const ScheduleView& view, ValueId v) {
 }
 
 Prepared::Prepared(const ScheduleView& view)
-    : w(view.fusion, view.memo && view.memo->work ? &view.memo->work->steps : nullptr) {
+    : w(view.fusion, view.memo && view.memo->work ? &view.memo->work->steps : nullptr),
+      depends(has_dependent_launch(view.device.architecture)) {
   const Graph& fusion = view.fusion;
   const auto readers = uses(fusion);
   const auto reads = [&](ValueId v) {
@@ -154,7 +156,7 @@ void Prepared::parallelize_like_readers(const std::vector<std::string>& left_out
 }
 
 // Inlines what inline_most leaves because an op with an index reads it.
-void inline_indices(StepWriter& w) {
+void Prepared::finish() {
   std::vector<std::string> left;
   const Graph& g = w.graph();
   for (OpId op : g[Graph::body()].ops) {
@@ -175,6 +177,7 @@ void inline_indices(StepWriter& w) {
     }
   }
   if (!left.empty()) w.inline_most();
+  if (depends) w.dependent_launch();
 }
 
 // The bytes of the widest element that is loaded or stored for each element of the reference.

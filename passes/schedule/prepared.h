@@ -25,6 +25,7 @@ struct Prepared {
   std::string reference;  // an output, or the copy that a step made one
   std::vector<std::string> loads, stores;
   ReadOnce once;
+  bool depends;  // the device lets a launch depend on those in front
 
   // The other tensors that the reference's transforms reach: all but those behind another one, and those without axes.
   std::vector<std::string> along_reference() const;
@@ -32,6 +33,9 @@ struct Prepared {
   // Gives the tensors behind others, but the listed ones, the loops of their readers, or the parallel types of these.
   void follow_readers(const std::vector<std::string>& left_out = {});
   void parallelize_like_readers(const std::vector<std::string>& left_out = {});
+  // The last steps: inlines the tensors that inline_most leaves because an op reads them as an index, and says how the kernel
+  // is launched.
+  void finish();
 };
 
 bool makes_tensor(const Graph& g, OpId op);
@@ -42,8 +46,6 @@ std::vector<std::string> names_of(const Graph& g, std::span<const DomainId> doma
 bool has_no_elements(const ScheduleView& view, ValueId v);
 // The bytes of the widest element that is loaded or stored for each element of the reference.
 int64_t widest_stream(const ScheduleView& view, ValueId reference);
-// Inlines the tensors that inline_most leaves because an op reads them as an index.
-void inline_indices(StepWriter& w);
 // A tensor that a kernel of these ops, in order, would compute or load at too many places, with their number. A reader that
 // moves elements reads at places of its own, the others at one place together. `read` are the tensors that the ops read and
 // do not make. No scheduler of elementwise fusions takes such ops.

@@ -132,7 +132,7 @@ class TransposeWriter {
   void write_inlining() {
     for (const std::string& load : turned_->loads) writer_.inline_at(load, writer_.loops(load).front());
     writer_.inline_most();
-    inline_indices(writer_);
+    p.finish();
   }
 
   const std::shared_ptr<Prepared> all;
