@@ -138,6 +138,42 @@ def test_a_captured_graph_replays_the_call():
         near(out, expected(x, 0.5))
 
 
+def counting(dtype):
+    """x = x + 1 and the sum of its rows, over the input: each call needs all that the call in front stored."""
+    fd = FusionDefinition()
+    x = fd.define_tensor([-1, -1], True, dtype)
+    y = fd.ops.add(x, 1.0)
+    fd.add_output(y, alias_input=x)
+    fd.add_output(fd.ops.sum(y, [1]))
+    return fd
+
+
+@pytest.mark.parametrize("shape", [(1, 39), (3, 4096), (1500, 700), (40000, 256)])
+def test_launches_that_begin_early_wait_for_those_in_front(shape):
+    """Programmatic dependent launch: in a stream, in a graph, and behind and in front of kernels of others."""
+    calls = 200
+    fd = counting(DataType.Float)
+    x = torch.zeros(shape, device="cuda")
+    fd.execute([x])
+    x.zero_()
+    for n in range(1, calls + 1):
+        sums = fd.execute([x])[-1]
+        if n % 50 == 0:
+            x.mul_(1)  # a kernel that depends on nothing early
+    assert torch.equal(x, torch.full(shape, float(calls), device="cuda"))
+    assert torch.equal(sums, x.sum(1))
+    graph = torch.cuda.CUDAGraph()
+    x.zero_()
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        for _ in range(calls):
+            sums = fd.execute([x])[-1]
+    for n in range(1, 4):
+        graph.replay()
+        assert torch.equal(x, torch.full(shape, float(n * calls), device="cuda"))
+        assert torch.equal(sums, x.sum(1))
+
+
 def test_grid_reductions_on_two_streams_at_once():
     fd = FusionDefinition.from_text("""fusion @f {
   %n = size
