@@ -462,7 +462,12 @@ class Chooser {
   // elements exchange less; otherwise more threads end sooner. Running moments are combined most cheaply in one thread.
   // Rows that are kept as they were loaded leave registers for more loads.
   std::vector<int64_t> elements_of_thread(int64_t cluster, Kept kept) const {
-    if (!fills_gpu(cluster)) return {access_.vector, kLeastElements, 16, kManyElements};
+    if (!fills_gpu(cluster)) {
+      // The lanes of one warp exchange without barriers: 1.3 µs for a layer norm of [1, 39], 1.6 µs by two warps.
+      const int64_t accesses = power_of_two_from(accesses_of_warp());
+      const bool is_of_warp = cluster == 0 && accesses * access_.vector <= kLeastElements;
+      return {is_of_warp ? accesses * access_.vector : access_.vector, kLeastElements, 16, kManyElements};
+    }
     const int64_t most = has_moments() ? 2 * kManyElements : kManyElements;
     const int64_t wanted = (has_moments() ? 2 : 1) * kBytesOfThread / bytes_of_loads();
     if (kept.is_of_inputs)

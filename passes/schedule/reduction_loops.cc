@@ -80,20 +80,25 @@ class LoopPlanner {
     return std::ranges::any_of(tensor_ops(g_), [&](OpId op) { return std::ranges::count(g_[op].operands, v) > 0; });
   }
 
-  // Copies inputs that are read in vectors, full inputs whose loads should be under way together, and small inputs that
-  // a thread reads once instead of at every place of a row.
+  // Copies inputs that are read in vectors, full inputs whose loads should be under way together, small inputs that a
+  // thread reads once instead of at every place of a row, and few elements that only later passes read: they are loaded
+  // with the row.
   void copy_inputs() {
-    const bool has_one_access = keeps_row_ && !makes_again_ && !walks_ && h_.number("chunks") == 1;
+    constexpr int64_t kFewElements = 8;
+    const bool keeps_few =
+        keeps_row_ && !makes_again_ && !walks_ && h_.number("chunks") * h_.number("vector") <= kFewElements;
     for (ValueId v : inputs(g_)) {
       if (!g_.is_tensor(v) || !has_readers(v) || !can_be_cached(g_, v)) continue;
       const bool is_vectorized = in_vectors_.contains(g_[v].name);
       const bool is_batched = (!keeps_row_ || makes_again_) && space_.is_full(v);
       const bool is_kept = !space_.is_full(v) && rank_of(g_, v) > 0 && !is_overwritten(v) && is_broadcast(v);
-      if (!is_vectorized && !is_batched && !is_kept) continue;
+      const bool is_late =
+          keeps_few && !space_.passes_of(v).contains(0) && rank_of(g_, v) > 0 && !is_overwritten(v);
+      if (!is_vectorized && !is_batched && !is_kept && !is_late) continue;
       const std::string copy = names_.tensor(g_[v].name);
       steps_.cache_after(g_[v].name, copy);
       cached_[g_[v].name] = copy;
-      if (has_one_access && !space_.passes_of(v).contains(0)) early_.insert(copy);
+      if (is_late) early_.insert(copy);
     }
   }
 
