@@ -15,7 +15,6 @@
 #include "fuzz/case_bytes/target.h"
 #include "fuzz/coverage/coverage.h"
 #include "fuzz/index_laws/records.h"
-#include "fuzz/run/runner.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "serde/encode.h"
@@ -151,7 +150,7 @@ int add_digests(const std::string& folder) {
   std::vector<Module> refused;
   std::vector<Drawn> drawn;
   for (uint64_t number = 0; number < kDrawn; ++number) {
-    fuzz::DrawnCase d = fuzz::generate_case(fuzz::case_seed(1, number), fuzz::campaign_cases());
+    fuzz::DrawnCase d = fuzz::generate_case(number + 1, fuzz::campaign_cases());
     if (d.surprise || d.value.fusion().ops.size() > kMostOps || print(d.value.module).size() > kMostText) continue;
     if (d.refusal) {
       if (refused.size() < kMostRefused && sentences.insert(d.refusal->what()).second)
