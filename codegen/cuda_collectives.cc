@@ -79,12 +79,15 @@ void CudaEmitter::cluster_reduce(const Op& op) {
   if (!allocation || g_[allocation].kind != OpKind::kAllocate)
     throw Error(ErrorCode::kIllegalAllocation, "the op cluster_reduce needs places that the kernel allocates",
                 "%" + g_[in[0]].name);
+  // All lists have as many bytes, whatever their dtypes, and the second set begins in their middle.
   const std::optional<int64_t> known = constant_integer(g_, g_[allocation].operands[0]);
+  const int64_t size = size_bytes(g_[in[0]].dtype);
   line("cluster.reduce<" + reduce_text(op) + ", " + threads_of(op, "") + ", " +
        std::to_string(op.attrs.integer(AttrKey::kClusterBlocks)) + ", " + std::to_string(elements) + ">(" +
        places_of(op, operands.of("value")) + ", " + places_of(op, in) + ", " +
-       (known ? std::to_string(*known / 2) : index(g_[allocation].operands[0]) + " / 2") + ", " +
-       places_of(op, operands.of("via")) + ");");
+       (known ? std::to_string(*known * size / 2)
+              : index(g_[allocation].operands[0]) + " * " + std::to_string(size) + " / 2") +
+       ", " + places_of(op, operands.of("via")) + ");");
 }
 
 void CudaEmitter::collective(const Op& op) {

@@ -89,7 +89,7 @@ class Cluster {
   }
 
   // `values` are the thread's own. `parts` has, twice, for each of the cluster's blocks, `count` values for each group of
-  // threads; the second set begins at `second`. `shared` is as for grid_reduce. The grid axis in `threads` has as many
+  // threads; the second set begins `second` bytes behind the first. `shared` is as for grid_reduce. The grid axis in `threads` has as many
   // blocks as a cluster, so a block's coordinate is its rank.
   template <class Op, int threads, int blocks, int count, class V, class P, class S>
   __device__ __forceinline__ void reduce(V values, P parts, uint32_t second, S shared) {
@@ -106,7 +106,7 @@ class Cluster {
     const auto place = [&](uint32_t block, int e) { return (block * count + e) * group.count + group.index; };
     const uint32_t own = grid_group<threads>().rank, set = exchanges_ % 2, parity = exchanges_ / 2 % 2;
     ++exchanges_;
-    const P of_set = parts.from(set * second);
+    const P of_set = parts.behind(set * second);
     const uint32_t come = barrier(set);
     wait();
     if (group.rank == 0 && group.index == 0)

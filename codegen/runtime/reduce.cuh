@@ -30,6 +30,11 @@ enum Threads { kBlockX = 1, kBlockY = 2, kBlockZ = 4, kGridX = 8, kGridY = 16, k
 enum Valid { kFirstThread, kAllThreads };
 enum Holder { kLastBlock, kAllBlocks };
 
+template <class T>
+__device__ T* behind_bytes(T* place, int64_t bytes) {
+  return reinterpret_cast<T*>(reinterpret_cast<unsigned char*>(place) + bytes);
+}
+
 // A workspace of one element for each thread.
 template <class T>
 struct Places {
@@ -38,7 +43,7 @@ struct Places {
 
   __device__ T get(int64_t place) const { return data[place]; }
   __device__ void set(int64_t place, T value) const { data[place] = value; }
-  __device__ Places from(int64_t place) const { return {data + place}; }
+  __device__ Places behind(int64_t bytes) const { return {behind_bytes(data, bytes)}; }
 };
 template <class T, class N>
 struct WelfordPlaces {
@@ -54,7 +59,9 @@ struct WelfordPlaces {
     m2[place] = value.m2;
     n[place] = value.n;
   }
-  __device__ WelfordPlaces from(int64_t place) const { return {avg + place, m2 + place, n + place}; }
+  __device__ WelfordPlaces behind(int64_t bytes) const {
+    return {behind_bytes(avg, bytes), behind_bytes(m2, bytes), behind_bytes(n, bytes)};
+  }
 };
 
 // The threads (or blocks) that are combined with this one: its rank among them, how many they are, and which group of
