@@ -46,7 +46,7 @@ AttrValue drawn_value(RandomSource& random, AttrKey key) {
       if (random.one_in(2) && !is_mask) random.shuffle(list);
       return list;
     }
-    default:
+    default:  // any other: an enumerator
       return static_cast<int64_t>(random.below(enum_texts_of(kind).size()));
   }
 }

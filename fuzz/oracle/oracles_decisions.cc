@@ -34,6 +34,8 @@ constexpr KnownRefusal kKnownRefusals[] = {
     {"reduction", "do not lie side by side", "the same, where the output is of all axes"},
     {"resize", "do not lie side by side", "an input that a slice or a pad reads with gaps"},
     {"resize", "can be followed from this tensor's axes", "a pad that cuts, behind a reshape"},
+    {"pointwise", "its part in a thread has no constant size",
+     "an input laid out in another order, behind a reshape of sizes that only a run knows"},
     {"resize", "its part in a thread has no constant size",
      "a joined axis of one element, beside an output over the other"},
     {"no_op", "its part in a thread has no constant size", "a squeezed axis beside an output without elements"},
@@ -190,7 +192,8 @@ class Laws {
     const bool depends = has_in_body(c_.scheduled[i], OpKind::kDependentLaunch);
     const std::string& name = c_.segmentation.segments[i].name;
     if (depends != has_in_body(c_.kernels[i], OpKind::kDependentLaunch))
-      return report("dependent", "", "the kernel of @" + name + " depends on the launches in front, or its schedule, not both");
+      return report("dependent", "",
+                    "the kernel of @" + name + " depends on the launches in front, or its schedule, not both");
     if (!depends || i != run_.subject().seed % c_.kernels.size()) return;
     const std::string text = emit_cuda(c_.kernels[i], {.defects = run_.options().defects}).text;
     const size_t body = text.find(" {\n", text.find("__global__"));

@@ -7,6 +7,8 @@
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/domain/joined_axis.h"
+#include "ir/module/architecture.h"
+#include "passes/schedule/reduction_space.h"
 
 namespace fusebox {
 namespace {
@@ -82,6 +84,12 @@ FusionAxes::FusionAxes(const Graph& fusion) : classes(fusion), resized(resized_a
 
 bool FusionAxes::is_resized(DomainId axis) const {
   return std::ranges::any_of(resized, [&](DomainId r) { return classes.same(r, axis); });
+}
+
+bool should_begin_early(const ScheduleView& view, ValueId reference) {
+  constexpr int64_t kMostElements = int64_t{1} << 22;
+  return reference && has_dependent_launch(view.device.architecture) &&
+         most_of(view.sizes, view.fusion.tensor_of(reference).logical) <= kMostElements;
 }
 
 ValueId reference_of(const ScheduleView& view) {

@@ -21,6 +21,9 @@ namespace fusebox {
 // The output with the most axes that are no broadcasts, then the most elements, then the first; none without an output
 // that is a tensor.
 ValueId reference_of(const ScheduleView& view);
+// Whether a kernel with so many elements as the tensor should begin before the launches in front have ended (the step
+// dependent_launch). Large kernels are as fast without, and their parameters may be `__restrict__` then.
+bool should_begin_early(const ScheduleView& view, ValueId reference);
 
 // The axes of a tensor as a consumer sees them, in the order of its memory, outermost first.
 std::vector<DomainId> axes_in_memory(const Graph& g, ValueId tensor);

@@ -6,8 +6,8 @@
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/infer/is_library.h"
-#include "ir/module/architecture.h"
 #include "ir/table/error.h"
+#include "passes/schedule/loop_space.h"
 #include "passes/schedule/schedule_memo.h"
 
 namespace fusebox {
@@ -86,7 +86,7 @@ bool has_no_elements(const ScheduleView& view, ValueId v) {
 
 Prepared::Prepared(const ScheduleView& view)
     : w(view.fusion, view.memo && view.memo->work ? &view.memo->work->steps : nullptr),
-      depends(has_dependent_launch(view.device.architecture)) {
+      begins_early(should_begin_early(view, reference_of(view))) {
   const Graph& fusion = view.fusion;
   const auto readers = uses(fusion);
   const auto reads = [&](ValueId v) {
@@ -177,7 +177,7 @@ void Prepared::finish() {
     }
   }
   if (!left.empty()) w.inline_most();
-  if (depends) w.dependent_launch();
+  if (begins_early) w.dependent_launch();
 }
 
 // The bytes of the widest element that is loaded or stored for each element of the reference.

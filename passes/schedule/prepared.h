@@ -25,7 +25,7 @@ struct Prepared {
   std::string reference;  // an output, or the copy that a step made one
   std::vector<std::string> loads, stores;
   ReadOnce once;
-  bool depends;  // the device lets a launch depend on those in front
+  bool begins_early;  // before the launches in front have ended
 
   // The other tensors that the reference's transforms reach: all but those behind another one, and those without axes.
   std::vector<std::string> along_reference() const;

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "ir/domain/domain.h"
-#include "ir/module/architecture.h"
 #include "passes/schedule/column_parts.h"
 #include "passes/schedule/fresh_names.h"
+#include "passes/schedule/loop_space.h"
 #include "passes/schedule/reduction_passes.h"
 #include "passes/schedule/reduction_splits.h"
 #include "passes/schedule/step_draft.h"
@@ -34,7 +34,7 @@ class LoopPlanner {
         space_(space),
         h_(h),
         defects_(view.defects),
-        depends_(has_dependent_launch(view.device.architecture)),
+        begins_early_(should_begin_early(view, space.reference)),
         access_(find_access(view, space)),
         names_(view.fusion),
         ref_(g_[space.reference].name),
@@ -92,8 +92,7 @@ class LoopPlanner {
       const bool is_vectorized = in_vectors_.contains(g_[v].name);
       const bool is_batched = (!keeps_row_ || makes_again_) && space_.is_full(v);
       const bool is_kept = !space_.is_full(v) && rank_of(g_, v) > 0 && !is_overwritten(v) && is_broadcast(v);
-      const bool is_late =
-          keeps_few && !space_.passes_of(v).contains(0) && rank_of(g_, v) > 0 && !is_overwritten(v);
+      const bool is_late = keeps_few && !space_.passes_of(v).contains(0) && rank_of(g_, v) > 0 && !is_overwritten(v);
       if (!is_vectorized && !is_batched && !is_kept && !is_late) continue;
       const std::string copy = names_.tensor(g_[v].name);
       steps_.cache_after(g_[v].name, copy);
@@ -258,7 +257,7 @@ class LoopPlanner {
     if (const int64_t blocks = h_.number_or("cluster", 1); blocks > 1)
       steps_.cluster(blocks, access_.kept.empty() ? ParallelType::kGridX : ParallelType::kGridY);
     // Blocks that wait for one another are launched together, behind whatever is in front of them.
-    if (!shares_rows_ && depends_) steps_.dependent_launch();
+    if (!shares_rows_ && begins_early_) steps_.dependent_launch();
     if (!defects_.has(Defect::kBoundLeftOut)) steps_.bound_launch(h_.number("threads"), h_.number("blocks"));
   }
 
@@ -281,7 +280,7 @@ class LoopPlanner {
   const ReductionSpace& space_;
   const Heuristics& h_;
   const Defects& defects_;
-  const bool depends_;  // the device lets a launch depend on those in front
+  const bool begins_early_;       // before the launches in front have ended
   const ReductionAccess access_;  // for the order of the axes
   FreshNames names_;
   StepDraft steps_;

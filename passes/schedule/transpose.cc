@@ -239,12 +239,15 @@ Heuristics transpose_choose(const ScheduleView& view) {
   const bool is_large = std::ranges::all_of(std::array{found.across, found.along}, [&](size_t axis) {
     return view.sizes.of(axes[axis]).most >= 4 * kTileOfScalars;
   });
-  // Single elements need larger tiles and blocks, to have as many bytes on their way.
-  const bool has_scalars = vector == 1 && is_large;
-  const int64_t tile = has_scalars ? kTileOfScalars : std::max(kLeastTile, 8 * vector);
+  // Single elements of four bytes and more need larger tiles and blocks, to have as many bytes on their way. Those of two bytes
+  // are faster in many small blocks, whose barriers few threads wait for: on an H200, [20607, 3163] in f16 takes 178 µs so, and
+  // 189 µs in large ones; [6007, 9001] in bf16 149 µs and 156 µs.
+  const bool has_scalars = vector == 1 && is_large, is_narrow = widest_stream(view, reference) <= 2;
+  const int64_t tile = has_scalars && !is_narrow ? kTileOfScalars : std::max(kLeastTile, 8 * vector);
+  const int64_t threads = !has_scalars ? kThreads : is_narrow ? kThreads / 2 : 2 * kThreads;
   h.set("tile", tile);
   h.set("vector", vector);
-  h.set("rows", (has_scalars ? 2 * kThreads : kThreads) / (tile / vector));
+  h.set("rows", threads / (tile / vector));
   if (vector == 1) return h;
   try {
     TransposeWriter t(std::make_shared<Prepared>(*prepared_of(view)), h);

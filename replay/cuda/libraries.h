@@ -11,7 +11,7 @@
 
 namespace fusebox {
 
-// A launch with attributes, laid out as CUlaunchConfig and CUlaunchAttribute are.
+// A launch with attributes, for cuLaunchKernelEx: laid out as CUlaunchConfig and CUlaunchAttribute are.
 struct CudaLaunchAttribute {
   unsigned id = 0;
   unsigned padding = 0;

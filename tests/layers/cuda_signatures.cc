@@ -35,6 +35,8 @@ constexpr bool fits() {
     return std::is_same_v<Ours, int> && sizeof(Theirs) == sizeof(int);
   } else if constexpr (std::is_floating_point_v<Theirs>) {
     return std::is_same_v<Ours, Theirs>;
+  } else if constexpr (std::is_class_v<Theirs>) {  // their members are compared below
+    return std::is_same_v<Ours, CudaLaunchConfig> && std::is_same_v<Theirs, CUlaunchConfig>;
   } else {
     return std::is_integral_v<Ours> && std::is_integral_v<Theirs> && sizeof(Ours) == sizeof(Theirs) &&
            (std::is_same_v<Ours, char> || std::is_signed_v<Ours> == std::is_signed_v<Theirs>);
@@ -56,6 +58,19 @@ constexpr bool is_older(std::string_view symbol) { return symbol == "cuEventElap
   static_assert(std::string_view(FUSEBOX_MAPPED(name)) == #symbol || is_older(#symbol), #name " is another symbol");
 FUSEBOX_DRIVER_FUNCTIONS(FUSEBOX_SIGNATURE)
 FUSEBOX_NVRTC_FUNCTIONS(FUSEBOX_SIGNATURE)
+
+#define FUSEBOX_SAME_PLACE(ours, theirs) \
+  static_assert(offsetof(CudaLaunchConfig, ours) == offsetof(CUlaunchConfig, theirs), #ours " lies elsewhere");
+static_assert(sizeof(CudaLaunchConfig) == sizeof(CUlaunchConfig));
+FUSEBOX_SAME_PLACE(grid, gridDimX)
+FUSEBOX_SAME_PLACE(block, blockDimX)
+FUSEBOX_SAME_PLACE(shared_bytes, sharedMemBytes)
+FUSEBOX_SAME_PLACE(stream, hStream)
+FUSEBOX_SAME_PLACE(attributes, attrs)
+FUSEBOX_SAME_PLACE(attribute_count, numAttrs)
+static_assert(sizeof(CudaLaunchAttribute) == sizeof(CUlaunchAttribute));
+static_assert(offsetof(CudaLaunchAttribute, id) == offsetof(CUlaunchAttribute, id));
+static_assert(offsetof(CudaLaunchAttribute, number) == offsetof(CUlaunchAttribute, value));
 #if FUSEBOX_PLANTED == 1
 FUSEBOX_SIGNATURE(cuDeviceGet, cuDeviceGet, int*)
 #elif FUSEBOX_PLANTED == 2
@@ -89,6 +104,7 @@ FUSEBOX_SAME(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
 FUSEBOX_SAME(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 FUSEBOX_SAME(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH);
 FUSEBOX_SAME(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+FUSEBOX_SAME(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 FUSEBOX_SAME(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 FUSEBOX_SAME(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
 FUSEBOX_SAME(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);

@@ -345,7 +345,7 @@ def test_damaged_and_foreign_bundles(bundle, small, tmp_path):
 def test_a_bundle_from_the_future(bundle, tmp_path):
     """The header's feature bits are eight bytes. Tries each place that holds this number."""
     data, newer = bundle.read_bytes(), tmp_path / "newer.fuse"
-    features = (0b101011).to_bytes(8, "little")
+    features = (0b101011 | 1 << 16).to_bytes(8, "little")
     errors = []
     for at in range(0, len(data) - 8):
         if data[at:at + 8] == features:
