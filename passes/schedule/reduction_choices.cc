@@ -463,9 +463,10 @@ class Chooser {
   // Rows that are kept as they were loaded leave registers for more loads.
   std::vector<int64_t> elements_of_thread(int64_t cluster, Kept kept) const {
     if (!fills_gpu(cluster)) {
-      // The lanes of one warp exchange without barriers: 1.3 µs for a layer norm of [1, 39], 1.6 µs by two warps.
+      // The lanes of one warp exchange without barriers: 1.3 µs for a layer norm of [1, 39], 1.6 µs by two warps. More accesses,
+      // one after another, take longer than the barriers of more warps.
       const int64_t accesses = power_of_two_from(accesses_of_warp());
-      const bool is_of_warp = cluster == 0 && accesses * access_.vector <= kLeastElements;
+      const bool is_of_warp = cluster == 0 && accesses <= 2 && accesses * access_.vector <= kLeastElements;
       return {is_of_warp ? accesses * access_.vector : access_.vector, kLeastElements, 16, kManyElements};
     }
     const int64_t most = has_moments() ? 2 * kManyElements : kManyElements;

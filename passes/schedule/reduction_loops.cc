@@ -35,6 +35,7 @@ class LoopPlanner {
         h_(h),
         defects_(view.defects),
         begins_early_(should_begin_early(view, space.reference)),
+        has_few_rows_(most_of(view.sizes, space.kept) < 2 * view.device.multiprocessors),
         access_(find_access(view, space)),
         names_(view.fusion),
         ref_(g_[space.reference].name),
@@ -81,23 +82,24 @@ class LoopPlanner {
   }
 
   // Copies inputs that are read in vectors, full inputs whose loads should be under way together, small inputs that a
-  // thread reads once instead of at every place of a row, and few elements that only later passes read: they are loaded
-  // with the row.
+  // thread reads once instead of at every place of a row. What only later passes read is loaded with the row, if it is
+  // one access, or few elements of one of few rows.
   void copy_inputs() {
     constexpr int64_t kFewElements = 8;
-    const bool keeps_few =
-        keeps_row_ && !makes_again_ && !walks_ && h_.number("chunks") * h_.number("vector") <= kFewElements;
+    const bool keeps = keeps_row_ && !makes_again_ && !walks_, has_one_access = keeps && h_.number("chunks") == 1;
+    const bool keeps_few = keeps && has_few_rows_ && h_.number("chunks") * h_.number("vector") <= kFewElements;
     for (ValueId v : inputs(g_)) {
       if (!g_.is_tensor(v) || !has_readers(v) || !can_be_cached(g_, v)) continue;
       const bool is_vectorized = in_vectors_.contains(g_[v].name);
       const bool is_batched = (!keeps_row_ || makes_again_) && space_.is_full(v);
       const bool is_kept = !space_.is_full(v) && rank_of(g_, v) > 0 && !is_overwritten(v) && is_broadcast(v);
-      const bool is_late = keeps_few && !space_.passes_of(v).contains(0) && rank_of(g_, v) > 0 && !is_overwritten(v);
+      const bool is_read_later = !space_.passes_of(v).contains(0);
+      const bool is_late = keeps_few && is_read_later && rank_of(g_, v) > 0 && !is_overwritten(v);
       if (!is_vectorized && !is_batched && !is_kept && !is_late) continue;
       const std::string copy = names_.tensor(g_[v].name);
       steps_.cache_after(g_[v].name, copy);
       cached_[g_[v].name] = copy;
-      if (is_late) early_.insert(copy);
+      if (is_late || (has_one_access && is_read_later)) early_.insert(copy);
     }
   }
 
@@ -281,6 +283,7 @@ class LoopPlanner {
   const Heuristics& h_;
   const Defects& defects_;
   const bool begins_early_;       // before the launches in front have ended
+  const bool has_few_rows_;       // too few to fill the GPU
   const ReductionAccess access_;  // for the order of the axes
   FreshNames names_;
   StepDraft steps_;
