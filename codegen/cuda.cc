@@ -56,19 +56,6 @@ std::string CudaEmitter::prepared_divisor(ValueId v, bool is_fast) const {
   return found->second + (is_fast || outside_.empty() ? std::string() : ", " + outside_);
 }
 
-// Whether the kernel loads from a parameter that it stores to, also in a collective.
-bool loads_what_it_stores(const Graph& kernel, const std::set<ValueId>& stored) {
-  const std::vector<ValueId> parameters = inputs(kernel);
-  const auto is_stored = [&](ValueId v) { return v && stored.contains(v) && std::ranges::count(parameters, v) > 0; };
-  for (const OpId id : ops_in_order(kernel)) {
-    const Op& op = kernel[id];
-    const bool is_load = op.kind == OpKind::kLoad && is_stored(op.operands.at(0));
-    const bool is_copy = op.kind == OpKind::kCopy && is_stored(op.operands.at(2));
-    if (is_load || is_copy || (demands(op.kind, kSync) && std::ranges::any_of(op.operands, is_stored))) return true;
-  }
-  return false;
-}
-
 // The bounds that the kernel states, or else the caller's. One block on a multiprocessor is what a compiler provides for
 // anyway, and is not written.
 std::string CudaEmitter::launch_bounds() const {
@@ -102,7 +89,7 @@ void CudaEmitter::parameters() {
   // A compiler may move loads by a `__restrict__` parameter across anything, also in front of the wait. And where a kernel loads
   // what it stored, NVRTC 13 may make one such load of two, one by another parameter, and move it in front of the store.
   const bool may_restrict =
-      options_.reads_apart && !loads_what_it_stores(g_, written_) &&
+      options_.reads_apart && !loads_what_it_stores(g_) &&
       (!has_in_body(g_, OpKind::kDependentLaunch) || options_.defects.has(Defect::kDependentLaunchRestricts));
   size_t widest = 0;
   std::vector<std::string> types;

@@ -50,6 +50,8 @@ CudaSource emit_cuda(const Graph& kernel, const CudaOptions& options = {});
 
 // The buffers that the kernel stores to, parameters and its own.
 std::set<ValueId> stored_buffers(const Graph& kernel);
+// Whether the kernel loads from a parameter that it stores to, also in a collective.
+bool loads_what_it_stores(const Graph& kernel);
 
 // Whether the kernel uses the parameter to count blocks alone. Such a buffer is ready for the next launch after each one.
 bool is_counters(const Graph& kernel, ValueId parameter);

@@ -34,6 +34,19 @@ std::set<ValueId> stored_buffers(const Graph& kernel) {
   return stored;
 }
 
+bool loads_what_it_stores(const Graph& kernel) {
+  std::set<ValueId> stored;
+  for (const ValueId v : stored_buffers(kernel))
+    if (v && std::ranges::count(inputs(kernel), v) > 0) stored.insert(v);
+  const auto is_stored = [&](ValueId v) { return stored.contains(v); };
+  return std::ranges::any_of(ops_in_order(kernel), [&](OpId id) {
+    const Op& op = kernel[id];
+    if (demands(op.kind, kSync)) return std::ranges::any_of(op.operands, is_stored);
+    return (op.kind == OpKind::kLoad && is_stored(op.operands[0])) ||
+           (op.kind == OpKind::kCopy && is_stored(op.operands[2]));
+  });
+}
+
 bool is_counters(const Graph& kernel, ValueId parameter) {
   // A barrier leaves another number than arrivals begin with.
   int64_t uses = 0, arrivals = 0, barriers = 0;

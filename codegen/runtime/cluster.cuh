@@ -89,8 +89,8 @@ class Cluster {
   }
 
   // `values` are the thread's own. `parts` has, twice, for each of the cluster's blocks, `count` values for each group of
-  // threads; the second set begins `second` bytes behind the first. `shared` is as for grid_reduce. The grid axis in `threads` has as many
-  // blocks as a cluster, so a block's coordinate is its rank.
+  // threads; the second set begins `second` bytes behind the first. `shared` is as for grid_reduce. The grid axis in
+  // `threads` has as many blocks as a cluster, so a block's coordinate is its rank.
   template <class Op, int threads, int blocks, int count, class V, class P, class S>
   __device__ __forceinline__ void reduce(V values, P parts, uint32_t second, S shared) {
     constexpr int kUnrolled = count > 0 && count <= 64 ? count : 1;

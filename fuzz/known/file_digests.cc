@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "codegen/cuda.h"
-#include "fuzz/generate/generate_inputs.h"
+#include "fuzz/known/file_kinds.h"
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
 #include "ir/table/error.h"
@@ -12,7 +12,6 @@
 #include "ir/token/literal.h"
 #include "passes/lower/lower.h"
 #include "passes/pipeline/pipeline.h"
-#include "replay/data/input.h"
 #include "replay/picture/render.h"
 #include "replay/run/aten_segment.h"
 #include "replay/run/host_program.h"
@@ -77,8 +76,7 @@ std::string program_stages(const Compiled& c) {
 }
 
 std::string outputs_text(const Compiled& c, const std::vector<Argument>& arguments) {
-  std::vector<NamedKernel> kernels;
-  for (size_t i = 0; i < c.kernels.size(); ++i) kernels.push_back({c.segmentation.segments[i].name, &c.kernels[i]});
+  const std::vector<NamedKernel> kernels = named_kernels(c);
   const auto device = make_host_device({.step_limit = kStepLimit});
   std::string all;
   for (const ProgramOutput& out : run_host_program(c.host, kernels, *device, arguments, {}).outputs) {
@@ -102,11 +100,7 @@ std::string decisions_text(const Automatic& a) {
 }
 
 std::string digests_of(const Module& m, const Graph& g) {
-  const InputSpecs* specs = find_input_specs(m, g.name, "host");
-  if (specs == nullptr)
-    throw Error(ErrorCode::kMissingInput, "the file has no inputs `host`; write them", "@" + g.name);
-  std::vector<Argument> arguments;
-  for (const InputSpec& spec : specs->specs) arguments.push_back(make_argument(spec, 1));
+  const std::vector<Argument> arguments = host_arguments(m, g);
   std::string line = "@" + g.name + ": fusion " + short_digest(print(g));
   const auto compiled = [&](bool automatic) {
     CompileOptions options;

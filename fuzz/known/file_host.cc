@@ -35,14 +35,23 @@ std::string record_text(const Graph& host, const std::vector<std::string>& kerne
 
 }  // namespace
 
+const InputSpecs& host_specs(const Module& m, const Graph& g) {
+  const InputSpecs* specs = find_input_specs(m, g.name, "host");
+  if (specs == nullptr)
+    throw Error(ErrorCode::kMissingInput, "the file has no inputs `host`; write them", "@" + g.name);
+  return *specs;
+}
+
+std::vector<Argument> host_arguments(const Module& m, const Graph& g) {
+  std::vector<Argument> arguments;
+  for (const InputSpec& spec : host_specs(m, g).specs) arguments.push_back(make_argument(spec, 1));
+  return arguments;
+}
+
 Compiled compiled_for_host(const Module& m, const FileRequest& r) {
   const Graph& g = main_graph(m);
-  const InputSpecs* specs = find_input_specs(m, g.name, "host");
-  check_internal(specs != nullptr, "the file has no inputs `host`");
-  std::vector<Argument> arguments;
-  for (const InputSpec& spec : specs->specs) arguments.push_back(make_argument(spec, 1));
   CompileOptions options;
-  options.inputs = bound_inputs(arguments);
+  options.inputs = bound_inputs(host_arguments(m, g));
   if (r.has("automatic")) options.device = default_device();
   if (const StepList* list = find_steps(m, g.name); list != nullptr && !r.has("unfused") && !r.has("automatic"))
     options.steps = list->steps;

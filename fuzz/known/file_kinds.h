@@ -6,6 +6,7 @@
 #include "fuzz/known/file_test.h"
 #include "ir/module/module.h"
 #include "passes/pipeline/pipeline.h"
+#include "replay/data/tensor_data.h"
 
 namespace fusebox::fuzz {
 
@@ -38,6 +39,10 @@ std::string range_text(const std::string& input, const FileRequest& r);
 // host [unfused, automatic]: the host program for the module's inputs `host`, its launch record, and the bits of an index; of
 // a host program the launch record alone.
 std::string host_text(const Module& m, const FileRequest& r);
+
+// The module's inputs `host` of the graph, and their tensors. Throw kMissingInput without them.
+const InputSpecs& host_specs(const Module& m, const Graph& g);
+std::vector<Argument> host_arguments(const Module& m, const Graph& g);
 
 // The program compiled for the module's inputs `host`: with the module's steps or, by the words `unfused` and `automatic`,
 // without them.

@@ -69,13 +69,11 @@ std::string run_verify(const Module& m, const FileRequest&) {
   return "ok\n";
 }
 
-// The module's inputs `host` of the graph.
-std::vector<Argument> host_arguments(const Module& m, const Graph& g) {
-  const InputSpecs* specs = find_input_specs(m, g.name, "host");
-  if (specs == nullptr) throw Error(ErrorCode::kMissingInput, "the file has no inputs `host`; write them");
-  std::vector<Argument> arguments;
-  for (const InputSpec& spec : specs->specs) arguments.push_back(make_argument(spec, 1));
-  return arguments;
+// What a scheduler decided, and why others declined.
+std::string decision_text(const Decision& d) {
+  std::string out = "// @" + d.segment + ": " + text(d.heuristics) + "\n";
+  for (const Declined& other : d.declined) out += "//   not " + other.scheduler + ": " + other.why + "\n";
+  return out;
 }
 
 // The automatic plan for the module's inputs `host`: what each segment's scheduler chose, and the segmentation without the
@@ -89,10 +87,7 @@ std::string automatic_plan(const Module& m) {
   if (const StepList* list = find_steps(m, g.name)) options.steps = list->steps;
   Compiled c = compile(g, bind_sizes(g, options.inputs), options);
   std::string out;
-  for (const Decision& d : c.automatic->decisions) {
-    out += "// @" + d.segment + ": " + text(d.heuristics) + "\n";
-    for (const Declined& other : d.declined) out += "//   not " + other.scheduler + ": " + other.why + "\n";
-  }
+  for (const Decision& d : c.automatic->decisions) out += decision_text(d);
   for (Segment& s : c.segmentation.segments) s.steps.clear();
   return out + print(c.segmentation);
 }
@@ -109,14 +104,12 @@ DeviceProperties device_of(const FileRequest& r) {
 std::string run_schedule(const Module& m, const FileRequest& r) {
   verify(m);
   const Graph& g = main_graph(m);
-  const InputSpecs* specs = find_input_specs(m, g.name, "host");
-  if (specs == nullptr) throw Error(ErrorCode::kMissingInput, "the file has no inputs `host`; write them");
-  const CompileOptions options{.device = device_of(r), .inputs = bound_inputs(*specs), .others = r.has("neighbours")};
+  const CompileOptions options{
+      .device = device_of(r), .inputs = bound_inputs(host_specs(m, g)), .others = r.has("neighbours")};
   const Compiled c = compile(g, bind_sizes(g, options.inputs), options);
   std::string out;
   for (const Decision& d : c.automatic->decisions) {
-    out += "// @" + d.segment + ": " + text(d.heuristics) + "\n";
-    for (const Declined& other : d.declined) out += "//   not " + other.scheduler + ": " + other.why + "\n";
+    out += decision_text(d);
     if (!r.has("neighbours")) continue;
     for (const Heuristics& h : d.others) out += "//   or " + text(h) + "\n";
     for (const Heuristics& h : neighbours(d.heuristics)) out += "//   near " + text(h) + "\n";
@@ -211,9 +204,7 @@ std::string run_checks(const Module&, const FileRequest& r) {
   for (const fs::path& path : programs) {
     const Module m = parse_module(read_text_file(path.string()));
     const Graph& g = main_graph(m);
-    std::vector<Argument> arguments;
-    for (const InputSpec& spec : find_input_specs(m, g.name, "host")->specs)
-      arguments.push_back(make_argument(spec, 1));
+    const std::vector<Argument> arguments = host_arguments(m, g);
     const StepList* list = find_steps(m, g.name);
     for (const bool unfused : {false, true}) {
       if (!unfused && list == nullptr) continue;
@@ -264,9 +255,7 @@ std::string run_run(const Module& m, const FileRequest& r) {
   const StepList* list = find_steps(m, g.name);
   if (list != nullptr && !r.has("unfused")) options.steps = list->steps;
   const Compiled compiled = compile(g, bind_sizes(g, bound_inputs(arguments)), options);
-  std::vector<NamedKernel> kernels;
-  for (size_t i = 0; i < compiled.kernels.size(); ++i)
-    kernels.push_back({compiled.segmentation.segments[i].name, &compiled.kernels[i]});
+  const std::vector<NamedKernel> kernels = named_kernels(compiled);
   const auto device = make_host_device();
   std::string out;
   HostProgramOptions host;
@@ -432,9 +421,7 @@ std::string run_launch(const Module& m, const FileRequest& r) {
 std::string run_tune(const Module& m, const FileRequest& r) {
   verify(m);
   const Graph& g = main_graph(m);
-  const InputSpecs* specs = find_input_specs(m, g.name, "host");
-  if (specs == nullptr) throw Error(ErrorCode::kMissingInput, "the file has no inputs `host`; write them");
-  const CompileOptions options{.device = device_of(r), .inputs = bound_inputs(*specs)};
+  const CompileOptions options{.device = device_of(r), .inputs = bound_inputs(host_specs(m, g))};
   const auto measure = [](const Compiled& c) -> std::optional<double> {
     uint64_t sum = 0;
     for (const Decision& d : c.automatic->decisions)

@@ -115,8 +115,7 @@ const Compiled* OracleRun::planned() {
 
 HostRun OracleRun::run_program_on(Device& device, const Graph& g, const Compiled& c, std::span<const Argument> given) {
   HostRun run;
-  std::vector<NamedKernel> kernels;
-  for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
+  const std::vector<NamedKernel> kernels = named_kernels(c);
   try {
     HostProgramOptions host;
     host.run_aten = run_aten_segments(c);

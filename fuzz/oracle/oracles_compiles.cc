@@ -58,9 +58,8 @@ void compiles(OracleRun& run) {
   if (!compiler) return;
   RandomSource random = run.random(89);
   // Clusters came with sm_90.
-  const bool has_clusters = std::ranges::any_of(kernels, [](const Graph* kernel) {
-    return std::ranges::any_of(kernel->ops, [](const Op& op) { return op.kind == OpKind::kCluster; });
-  });
+  const bool has_clusters =
+      std::ranges::any_of(kernels, [](const Graph* kernel) { return has_in_body(*kernel, OpKind::kCluster); });
   const bool is_usual = random.one_in(2) || has_clusters;
   const std::string_view other = random.pick(kOthers);
   const bool is_alone = run.options().field_changes >= kFieldChangesAlone;

@@ -6,21 +6,13 @@
 #include "fuzz/known/file_test.h"
 #include "fuzz/oracle/oracle.h"
 #include "ir/table/error.h"
+#include "replay/record/text_diff.h"
 
 namespace fusebox::fuzz {
 namespace {
 
 // `checks` reads a folder, which a campaign does not have.
 bool needs_files(const FileRequest& request) { return request.kind == "checks"; }
-
-// Where two texts differ first, as lines.
-std::string first_difference(std::string_view actual, std::string_view expected) {
-  size_t line = 1, begin = 0;
-  for (size_t i = 0; i < actual.size() && i < expected.size() && actual[i] == expected[i]; ++i)
-    if (actual[i] == '\n') ++line, begin = i + 1;
-  const auto rest = [&](std::string_view text) { return text.substr(begin, text.find('\n', begin) - begin); };
-  return fmt::format("line {} is `{}`, not `{}`", line, rest(actual), rest(expected));
-}
 
 void judge(OracleRun& run, const FileTestText& file) {
   const FileTest test = parse_file_test(std::string(file.text));
@@ -30,8 +22,8 @@ void judge(OracleRun& run, const FileTestText& file) {
     const std::string actual = outcome_of(test.request, test.input);
     if (actual != test.expected)
       run.report("files", name, "",
-                 "tests/filetests/" + name + ": " + first_difference(actual, test.expected) +
-                     "; if that is meant, run `BLESS=1 build/tests/filetests` and build again");
+                 "tests/filetests/" + name + " expects another text; if the new one is meant, run " +
+                     "`BLESS=1 build/tests/filetests` and build again\n" + text_diff(test.expected, actual, 0));
   } catch (const Error& e) {
     run.report("files", e, name);
   }

@@ -198,8 +198,7 @@ void check_launches(OracleRun& run, const Compiled& c, const Inputs& larger, con
     arguments.push_back(Argument::of(std::move(t)));
   }
   CountingDevice device(properties);
-  std::vector<NamedKernel> kernels;
-  for (size_t k = 0; k < c.kernels.size(); ++k) kernels.push_back({c.segmentation.segments[k].name, &c.kernels[k]});
+  const std::vector<NamedKernel> kernels = named_kernels(c);
   run_host_program(c.host, kernels, device, arguments, {}, false);
 }
 

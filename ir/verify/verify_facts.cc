@@ -28,8 +28,7 @@ void check_fact(const Graph& g, OpId id) {
 }
 
 void check_in_cluster(const Graph& g, OpId id) {
-  const auto& body = g[Graph::body()].ops;
-  if (std::ranges::none_of(body, [&](OpId other) { return g[other].kind == OpKind::kCluster; }))
+  if (!has_in_body(g, OpKind::kCluster))
     refuse(g[id], ErrorCode::kInvalidGraph, "stands in a kernel whose blocks form no clusters; add the op `cluster`");
 }
 

@@ -155,7 +155,6 @@ void Prepared::parallelize_like_readers(const std::vector<std::string>& left_out
     if (std::ranges::count(left_out, b.tensor) == 0) w.parallelize_like(b.reader, {b.tensor});
 }
 
-// Inlines what inline_most leaves because an op with an index reads it.
 void Prepared::finish() {
   std::vector<std::string> left;
   const Graph& g = w.graph();

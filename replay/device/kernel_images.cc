@@ -29,8 +29,7 @@ std::string joined_options() {
 
 // Throws kIllegalCluster for a kernel in clusters, if the architecture has none.
 void check_architecture(const Graph& kernel, std::string_view architecture) {
-  if (has_clusters(architecture)) return;
-  if (std::ranges::none_of(kernel.ops, [](const Op& op) { return op.kind == OpKind::kCluster; })) return;
+  if (has_clusters(architecture) || !has_in_body(kernel, OpKind::kCluster)) return;
   throw Error(ErrorCode::kIllegalCluster,
               "a GPU of " + std::string(architecture) +
                   " has no clusters of blocks, sm_90 and newer ones have; leave the step `cluster` out",

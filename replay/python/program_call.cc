@@ -21,9 +21,7 @@ py::object PythonProgram::fast_call(const py::list& given, int ordinal) {
     const std::lock_guard lock(running_);
     const auto& compiled = known->compiled;
     prepare(*known, ordinal);
-    std::vector<NamedKernel> kernels;
-    for (size_t i = 0; i < compiled->kernels.size(); ++i)
-      kernels.push_back({compiled->segmentation.segments[i].name, &compiled->kernels[i]});
+    const std::vector<NamedKernel> kernels = named_kernels(*compiled);
     std::vector<uint64_t> addresses;
     for (const Argument& a : arguments)
       if (!a.is_scalar) addresses.push_back(reinterpret_cast<uint64_t>(a.tensor.storage.get()));

@@ -42,8 +42,7 @@ struct Finding {
 }
 
 std::vector<TensorData> run_host(const Compiled& c, std::span<const Argument> arguments) {
-  std::vector<NamedKernel> kernels;
-  for (size_t i = 0; i < c.kernels.size(); ++i) kernels.push_back({c.segmentation.segments[i].name, &c.kernels[i]});
+  const std::vector<NamedKernel> kernels = named_kernels(c);
   HostProgramOptions options;
   options.run_aten = run_aten_segments(c);
   const auto device = make_host_device({.step_limit = kStepLimit});

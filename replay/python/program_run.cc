@@ -61,9 +61,7 @@ ProgramResult run_in_place(const Compiled& compiled, Device& device, std::span<c
     }
     in_place.push_back(std::move(t));
   }
-  std::vector<NamedKernel> kernels;
-  for (size_t i = 0; i < compiled.kernels.size(); ++i)
-    kernels.push_back({compiled.segmentation.segments[i].name, &compiled.kernels[i]});
+  const std::vector<NamedKernel> kernels = named_kernels(compiled);
   HostProgramOptions options;
   options.run_aten = run_aten_segments(compiled);
   options.in_place_inputs = in_place;

@@ -13,6 +13,7 @@
 #include "ir/table/error.h"
 #include "ir/table/families.h"
 #include "passes/host/host_errors.h"
+#include "passes/pipeline/pipeline.h"
 #include "passes/segment/crossing_layouts.h"
 #include "replay/device/nvtx.h"
 #include "replay/device/overlap.h"
@@ -290,6 +291,13 @@ class Interpreter {
 };
 
 }  // namespace
+
+std::vector<NamedKernel> named_kernels(const Compiled& compiled) {
+  std::vector<NamedKernel> kernels;
+  for (size_t i = 0; i < compiled.kernels.size(); ++i)
+    kernels.push_back({compiled.segmentation.segments[i].name, &compiled.kernels[i]});
+  return kernels;
+}
 
 ProgramResult run_host_program(const Graph& host, std::span<const NamedKernel> kernels, Device& device,
                                std::span<const Argument> inputs, const HostProgramOptions& options, bool download) {

@@ -17,6 +17,8 @@
 
 namespace fusebox {
 
+struct Compiled;
+
 struct NamedKernel {
   std::string name;
   const Graph* kernel = nullptr;
@@ -61,6 +63,9 @@ struct ProgramResult {
       allocated;  // by name: the layout of each tensor that the program or ATen allocated
   std::vector<AtenResult> by_aten;
 };
+
+// The program's kernels by the names that its host program launches. The program must outlive them.
+std::vector<NamedKernel> named_kernels(const Compiled& compiled);
 
 // Throws the error of the first check, launch or kernel that fails. With `download` false, tensors stay on the device.
 ProgramResult run_host_program(const Graph& host, std::span<const NamedKernel> kernels, Device& device,

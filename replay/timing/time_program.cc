@@ -17,12 +17,6 @@ double now_us() {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::vector<NamedKernel> named_kernels(const Compiled& c) {
-  std::vector<NamedKernel> kernels;
-  for (size_t i = 0; i < c.kernels.size(); ++i) kernels.push_back({c.segmentation.segments[i].name, &c.kernels[i]});
-  return kernels;
-}
-
 TensorData layout_of(const ResolvedTensor& t) {
   TensorData layout;
   layout.dtype = t.dtype;
