@@ -434,11 +434,18 @@ class PlanParser {
     if (!is_new) return it->second;
     if (!planned_) {
       planned_.emplace(plan_);
+      planned_->statements.clear();
+      planned_->unswitched.clear();
+      planned_->accumulators.clear();
       try {
-        planned_->statements.clear();
-        planned_->unswitched.clear();
-        planned_->accumulators.clear();
-        *planned_ = plan_statements(plan_storage(*planned_));
+        // What a launch checks is learnt anew, in views of its own: those of this plan know what the text says of it.
+        KernelPlan stored = *planned_;
+        stored.divisibilities.clear();
+        stored.knows_launch = false;
+        if (plan_.knows_launch) stored.views = std::make_shared<KernelPlan::Views>(g_.ops.size());
+        stored = plan_storage(std::move(stored));
+        stored.views = plan_.views;
+        if (stored.divisibilities == plan_.divisibilities) *planned_ = plan_statements(std::move(stored));
       } catch (const Error&) {
         // Planning refuses what the text says, so forms are made from their text.
       }
