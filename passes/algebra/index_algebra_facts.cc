@@ -147,7 +147,8 @@ std::vector<std::string> IndexAlgebra::all_reasons() const {
 }
 
 // Requires value >= lower, and the bounds that follow for symbols in a product or quotient. True if a bound is news. In a
-// sum of symbols and their quotients, each term is at least what the others leave: from n - n div 32 >= 1 follows n >= 1.
+// sum of symbols and their quotients, each term is at least what the others leave: from n - n div 32 >= 1 follows n >= 1. A
+// factor of all terms is not 0 where the sum is positive: from 2·n·n + 3·n >= 1 follows n >= 1.
 bool IndexAlgebra::require_at_least(Form value, int64_t lower) {
   const FormRecord record = store_.form(value);
   int64_t rest = 0;
@@ -160,8 +161,16 @@ bool IndexAlgebra::require_at_least(Form value, int64_t lower) {
       return whole.kind == AtomKind::kSymbol;
     });
   };
-  if (terms.size() > 1 && !std::ranges::all_of(terms, is_simple)) return false;
   bool news = false;
+  if (terms.size() > 1 && rest >= 1) {
+    const auto first = store_.factors(terms[0].monomial);
+    for (const AtomId atom : std::vector<AtomId>(first.begin(), first.end())) {
+      const bool is_common = std::ranges::all_of(
+          terms, [&](const RawTerm& t) { return std::ranges::count(store_.factors(t.monomial), atom) > 0; });
+      if (is_common && store_.atom(atom).bounds.lo >= 0) news = raise_lower(atom, 1) || news;
+    }
+  }
+  if (terms.size() > 1 && !std::ranges::all_of(terms, is_simple)) return news;
   for (size_t i = 0; i < terms.size(); ++i) {
     int64_t least = rest;
     bool is_bounded = least != kMinusInfinity;
