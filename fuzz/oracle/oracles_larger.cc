@@ -252,10 +252,14 @@ void judge(OracleRun& run, RandomSource& random) {
     what = "a launch for sizes that the plan was made for";
     if (!takes_neighbour) check_launches(run, c, *larger, device);
     what = "the plan for larger sizes, with the case's own";
-    // A program whose symbolic axes are others serves other sizes only.
+    // A program whose symbolic axes are others, or whose indices are too narrow here, serves other sizes only.
     CompileOptions again = options;
     again.steps = c.automatic->steps;
-    if (plan_concretization(run.fusion(), run.sizes(), again) != c.concretize) return;
+    again.inputs = bound_inputs(run.arguments());
+    if (c.index_bits == 64) again.index_bits = 64;
+    Compiled by_steps = c;
+    by_steps.automatic.reset();
+    if (!serves(by_steps, run.fusion(), run.sizes(), again)) return;
     judge_planned(run, "larger", c, {.step_limit = kStepLimit, .may_refuse = true});
   } catch (const Error& e) {
     std::string sizes;
