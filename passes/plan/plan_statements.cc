@@ -183,9 +183,13 @@ class StatementPlanner {
   void unswitch(uint32_t node) {
     std::vector<uint32_t> nodes, statements;
     collect(node, nodes, statements);
-    // Threads may take different branches, so a body that synchronises is not unswitched.
-    for (const SyncPoint& p : plan_.sync_points)
-      if (std::find(nodes.begin(), nodes.end(), p.node) != nodes.end()) return;
+    // The threads that wait for each other must take the same branch.
+    bool synchronises = false;
+    for (const SyncPoint& p : plan_.sync_points) {
+      if (std::find(nodes.begin(), nodes.end(), p.node) == nodes.end()) continue;
+      if (p.scope != SyncScope::kBlock) return;
+      synchronises = true;
+    }
     for (uint32_t s : statements)
       if (plan_.tree.statements[s].kind == StatementKind::kExchange ||
           plan_.tree.statements[s].kind == StatementKind::kFinal)
@@ -202,6 +206,7 @@ class StatementPlanner {
             if (!plan_.defects().has(Defect::kUnswitchChoiceDropped)) continue;
             c->compare = OpKind::kGe, c->value = c->bound;
           }
+          if (synchronises && !is_block_uniform(view, *c) && !plan_.defects().has(Defect::kUnswitchDivergent)) continue;
           hoisted.push_back({s, i, *c});
         }
     }
@@ -217,11 +222,40 @@ class StatementPlanner {
                                       : false;
   }
 
+  // Whether the threads of a block agree about the condition.
+  bool is_block_uniform(StatementView& view, const Condition& c) const {
+    if (c.guard) return false;
+    return std::ranges::none_of(view.path, [&](uint32_t n) {
+      return n != LoopNode::kNoNode && is_block(plan_.parallel_of(n)) &&
+             (view.algebra.depends_on(c.value, static_cast<int>(n)) ||
+              view.algebra.depends_on(c.bound, static_cast<int>(n)));
+    });
+  }
+
+  // The value with its terms that are not linear in the loops inside, such as the column of a swizzle, at their bounds.
+  static Form without_terms(StatementView& view, Form value, const std::vector<uint32_t>& nodes, bool upper) {
+    IndexAlgebra& algebra = view.algebra;
+    for (const TermView& term : algebra.terms(value)) {
+      Form whole = algebra.constant(term.coefficient);
+      for (const AtomId atom : term.factors) whole = algebra.mul(whole, algebra.form_of(atom));
+      const bool is_linear = std::ranges::all_of(view.path, [&](uint32_t n) {
+        return std::ranges::count(nodes, n) == 0 || algebra.linear_in(whole, static_cast<int>(n));
+      });
+      const IntBounds bounds = algebra.int_bounds(whole);
+      const auto bound = upper ? bounds.upper : bounds.lower;
+      if (!is_linear && bound) value = algebra.add(algebra.sub(value, whole), algebra.constant(*bound));
+    }
+    return value;
+  }
+
   // The condition at the worst point of the loops inside: at extent - 1 for an upper bound, at 0 for a lower one.
-  // Nothing if the value is not linear in a loop, or falls with it.
+  // Nothing if the value is not linear in a loop, has no bound, or falls with it.
   std::optional<Condition> at_last_point(StatementView& view, Condition c, const std::vector<uint32_t>& nodes) const {
     IndexAlgebra& algebra = view.algebra;
     const auto& loop = plan_.loops_of(view.op);
+    if (!c.guard && (c.compare == OpKind::kLt || c.compare == OpKind::kGe))
+      c.value = without_terms(view, c.value, nodes,
+                              c.compare == OpKind::kLt && !plan_.defects().has(Defect::kUnswitchTermLow));
     for (size_t k = 0; k < loop.size() && !c.guard; ++k) {
       const uint32_t n = view.path[k];
       if (n == LoopNode::kNoNode || std::find(nodes.begin(), nodes.end(), n) == nodes.end()) continue;

@@ -9,6 +9,7 @@
 
 #include "passes/plan/correspondence.h"
 #include "passes/plan/plan_stages.h"
+#include "passes/plan/statement_view.h"
 
 namespace fusebox {
 namespace {
@@ -96,7 +97,13 @@ class SyncPlanner {
     return level;
   }
 
-  bool is_serial_loop(uint32_t node) const { return is_real_loop(plan_.tree.nodes[node].parallel); }
+  // Whether a loop may have a second iteration.
+  bool repeats(uint32_t node) {
+    const LoopNode& loop = plan_.tree.nodes[node];
+    if (!is_real_loop(loop.parallel)) return false;
+    const Form extent = open_.of(g_[g_[loop.domain].tensor].value).extent(loop.domain);
+    return open_.algebra.constant_value(extent) != 1;
+  }
 
   void walk(const std::vector<TreeChild>& children, uint32_t node, std::set<Access>& state) {
     for (size_t i = 0; i < children.size(); ++i) {
@@ -115,7 +122,7 @@ class SyncPlanner {
         std::set<Access> within;
         walk(plan_.tree.children[c.index], c.index, within);
         // The end of one iteration meets the start of the next.
-        if (is_serial_loop(c.index)) walk(plan_.tree.children[c.index], c.index, within);
+        if (repeats(c.index)) walk(plan_.tree.children[c.index], c.index, within);
       }
       state.insert(inside.begin(), inside.end());
     }
@@ -123,6 +130,7 @@ class SyncPlanner {
 
   KernelPlan& plan_;
   const Graph& g_;
+  OpenExtents open_{plan_};
   std::vector<std::set<Access>> subtree_, own_;
   std::map<std::tuple<OpId, OpId, bool>, bool> crosses_;
 };

@@ -32,7 +32,7 @@ int64_t lanes_of(const KernelPlan& plan, const Exchange& exchange) {
     return launch == plan.largest_launch.end() ? std::nullopt : launch->second;
   };
   const auto lanes = largest(ParallelType::kBlockX);
-  if (!lanes || *lanes < 2 || *lanes >= kWarp || (*lanes & (*lanes - 1)) != 0) return 0;
+  if (!lanes || *lanes < 2 || *lanes > kWarp || (*lanes & (*lanes - 1)) != 0) return 0;
   // The threads of a block, modulo a warp. An extent that is not known only multiplies them. One that is 0 is launched with
   // a thread, or not at all.
   int64_t threads = *lanes;

@@ -19,15 +19,6 @@ namespace {
 constexpr int64_t kMostUnroll = 4;
 constexpr int64_t kMostParts = 4;  // of an axis that each thread walks whole
 
-std::vector<std::string> all_but(const Prepared& p, const std::vector<std::string>& left_out) {
-  std::vector<std::string> result;
-  const Graph& g = p.w.graph();
-  for (OpId op : g[Graph::body()].ops)
-    if (makes_tensor(g, op) && std::ranges::count(left_out, g[g[op].results[0]].name) == 0)
-      result.push_back(g[g[op].results[0]].name);
-  return result;
-}
-
 // The loads without any of the outer axes: their chunk serves all iterations of the loop over these axes.
 std::vector<std::string> reused_loads(const Prepared& p, const Heuristics& h) {
   std::vector<std::string> result;
@@ -197,9 +188,9 @@ bool has_chunk(const Graph& g, ValueId v, int64_t vector) {
 void write_inlining(Prepared& p, const Heuristics& h) {
   StepWriter& w = p.w;
   if (h.number("reuse") > 1) {
-    w.inline_most(all_but(p, reused_loads(p, h)));
+    w.inline_most(p.all_but(reused_loads(p, h)));
   } else if (h.number("unroll") > 1) {
-    const auto others = all_but(p, p.loads);
+    const auto others = p.all_but(p.loads);
     const Graph& g = w.graph();
     for (const std::string& load : p.loads) {
       const auto& loop = loop_of(g.tensor_of(w.tensor(load)));

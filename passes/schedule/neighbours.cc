@@ -16,9 +16,9 @@ struct Move {
 };
 
 // A row that is kept in registers has warps · chunks parts, and all of them are needed.
-constexpr Move kMoves[] = {{"warps", "chunks"}, {"vector", "chunks"}, {"warps", {}},  {"lanes", {}},
-                           {"unroll", {}},      {"rows", {}},         {"slices", {}}, {"vector", {}},
-                           {"reuse", {}},       {"threads", {}},      {"tile", {}},   {"blocks", {}}};
+constexpr Move kMoves[] = {{"warps", "chunks"}, {"vector", "chunks"}, {"warps", {}},   {"lanes", {}}, {"unroll", {}},
+                           {"rows", {}},        {"slices", {}},       {"vector", {}},  {"reuse", {}}, {"threads", {}},
+                           {"tile", {}},        {"blocks", {}},       {"tile", "rows"}};
 
 int64_t* find_number(Heuristics& h, std::string_view key) {
   const auto it = std::ranges::find(h.choices, key, &Heuristic::key);

@@ -145,6 +145,15 @@ bool Prepared::is_behind(const std::string& tensor) const {
   return std::ranges::any_of(once.behind, [&](const Behind& b) { return b.tensor == tensor; });
 }
 
+std::vector<std::string> Prepared::all_but(const std::vector<std::string>& left_out) const {
+  std::vector<std::string> result;
+  const Graph& g = w.graph();
+  for (OpId op : g[Graph::body()].ops)
+    if (makes_tensor(g, op) && std::ranges::count(left_out, g[g[op].results[0]].name) == 0)
+      result.push_back(g[g[op].results[0]].name);
+  return result;
+}
+
 void Prepared::follow_readers(const std::vector<std::string>& left_out) {
   for (const Behind& b : once.behind)
     if (std::ranges::count(left_out, b.tensor) == 0) w.set_loop_domain(b.tensor, b.reader);

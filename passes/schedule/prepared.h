@@ -30,6 +30,8 @@ struct Prepared {
   // The other tensors that the reference's transforms reach: all but those behind another one, and those without axes.
   std::vector<std::string> along_reference() const;
   bool is_behind(const std::string& tensor) const;
+  // The tensors that ops make, without the listed ones.
+  std::vector<std::string> all_but(const std::vector<std::string>& left_out) const;
   // Gives the tensors behind others, but the listed ones, the loops of their readers, or the parallel types of these.
   void follow_readers(const std::vector<std::string>& left_out = {});
   void parallelize_like_readers(const std::vector<std::string>& left_out = {});

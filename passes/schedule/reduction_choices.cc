@@ -12,6 +12,7 @@ namespace fusebox {
 
 namespace {
 
+constexpr int64_t kSummedAtOnce = 16;         // elements that a thread sums without partial sums
 constexpr int64_t kUnroll = 4;                // accesses of a thread under way together
 constexpr int64_t kLongUnroll = 8;            // the same where a pass reads one input only
 constexpr int64_t kMostRounds = 4;            // of a thread over its part of a row, without other blocks for the rest
@@ -207,7 +208,8 @@ class Chooser {
                            .warps = warps,
                            .unroll = unroll,
                            .slices = slices,
-                           .blocks = slices > 1 ? 1 : blocks_of_multiprocessor(lanes * warps)});
+                           .blocks = slices > 1 ? 1 : blocks_of_multiprocessor(lanes * warps),
+                           .longest = longest_summed_once()});
   }
 
   // The kept axes lie innermost, and columns are so short that a thread takes whole ones, in full vectors, as a pointwise
@@ -218,7 +220,8 @@ class Chooser {
     while (access_.vector > 1 && blocks_of_columns(lanes) < view_.device.multiprocessors) access_.vector /= 2;
     return plan("passes", {.lanes = lanes,
                            .unroll = std::min(kUnroll, power_of_two_from(sizes_.row)),
-                           .blocks = blocks_of_multiprocessor(lanes)});
+                           .blocks = blocks_of_multiprocessor(lanes),
+                           .longest = longest_summed_once()});
   }
 
   // Rows in registers, and sums of columns beside them: a thread walks several rows. Nothing if no block holds a row.
@@ -371,6 +374,9 @@ class Chooser {
       return std::nullopt;
     return warps;
   }
+
+  // The longest column, where that tells lowering that a thread's sum needs no partial sums; 0 where it does not.
+  int64_t longest_summed_once() const { return sizes_.row <= kSummedAtOnce ? sizes_.row : 0; }
 
   // Rows in registers. States the longest row that the threads keep, `shorter` elements less.
   Heuristics kept_row(Block b, int64_t shorter) {

@@ -254,7 +254,8 @@ class LoopPlanner {
   // The launch checks that rows are as short as the heuristics say and, where blocks wait for one another, as few. It
   // checks that a block has no more threads.
   void state_facts() {
-    if (keeps_row_ && !defects_.has(Defect::kRowFactLeftOut)) assume_at_most(space_.reduced, h_.number("longest"));
+    if (const int64_t longest = h_.number_or("longest", 0); longest > 0 && !defects_.has(Defect::kRowFactLeftOut))
+      assume_at_most(space_.reduced, longest);
     if (shares_rows_) assume_at_most(space_.kept, h_.number("most_rows"));
     if (const int64_t blocks = h_.number_or("cluster", 1); blocks > 1)
       steps_.cluster(blocks, access_.kept.empty() ? ParallelType::kGridX : ParallelType::kGridY);

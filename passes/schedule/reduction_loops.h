@@ -21,7 +21,7 @@
 //   walkers    inner_outer: blocks of the grid that take groups of `walk` rows; the sums of their columns are stored for
 //              each group, and all blocks share the columns behind a barrier (column_parts.h). Not set: each block takes
 //              one group, and the last one combines their sums
-//   longest    registers: the longest row that fits
+//   longest    registers: the longest row that fits. outer passes: the longest column, if a thread sums it at once
 //   keep       registers, inputs: each pass makes anew what it needs of them. Not set: what was made is kept
 //   cluster    registers: blocks that share a row
 //

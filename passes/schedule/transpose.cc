@@ -22,7 +22,7 @@
 namespace fusebox {
 namespace {
 
-constexpr int64_t kLeastTile = 32, kTileOfScalars = 64, kThreads = 256;
+constexpr int64_t kLeastTile = 32, kLargeTile = 64, kThreads = 256;
 constexpr int64_t kLeastExtent = 16;  // an axis that may be shorter is not worth a tile
 
 // The numbers of the reference's axes, in the order of its memory, without broadcasts.
@@ -114,14 +114,18 @@ class TransposeWriter {
     std::vector<std::string> outer;
     for (const std::string& d : order)
       outer.push_back(d == axes[turned_->across] ? across : d == axes[turned_->along] ? along : d);
-    const std::string block = writer_.merge(y, outer, "g");
-    writer_.reorder(y, {block, rows, columns});
+    std::string block = writer_.merge(y, outer, "g");
+    // Most tiles have no element outside: they take a branch without checks.
+    std::string inside;
+    std::tie(block, inside) = writer_.split(y, block, 1, "g", "o");
+    writer_.reorder(y, {block, inside, rows, columns});
     follow(true);
     auto [chunk, element] = writer_.split(y, columns, vector_, "c", "v");
     const auto [times, thread] = writer_.split(y, rows, rows_, "u", "t");
-    writer_.reorder(y, {block, times, thread, chunk, element});
+    writer_.reorder(y, {block, inside, times, thread, chunk, element});
     follow(false);
     writer_.parallelize(y, block, ParallelType::kGridX);
+    writer_.parallelize(y, inside, ParallelType::kUnswitch);
     writer_.parallelize(y, thread, ParallelType::kBlockY);
     writer_.parallelize(y, chunk, ParallelType::kBlockX);
     if (const auto others = along_without_turned(); !others.empty()) writer_.parallelize_like(y, others);
@@ -130,8 +134,11 @@ class TransposeWriter {
   }
 
   void write_inlining() {
-    for (const std::string& load : turned_->loads) writer_.inline_at(load, writer_.loops(load).front());
-    writer_.inline_most();
+    for (const std::string& load : turned_->loads) writer_.inline_at(load, writer_.loops(load)[1]);
+    auto ahead = loads_ahead();
+    ahead.insert(ahead.end(), held_.begin(), held_.end());
+    for (const std::string& load : ahead) writer_.inline_at(load, writer_.loops(load)[1]);
+    writer_.inline_most(p.all_but(ahead));
     p.finish();
   }
 
@@ -144,6 +151,16 @@ class TransposeWriter {
   std::vector<std::string> along_without_turned() const {
     std::vector<std::string> result = p.along_reference();
     std::erase_if(result, [&](const std::string& name) { return is_turned(name); });
+    return result;
+  }
+
+  // The loads that a thread waits for together with those of its part of the tile, in front of the barrier.
+  std::vector<std::string> loads_ahead() const {
+    std::vector<std::string> result;
+    const auto along = along_without_turned();
+    std::ranges::copy_if(p.loads, std::back_inserter(result), [&](const std::string& load) {
+      return !is_turned(load) && std::ranges::count(along, load) > 0;
+    });
     return result;
   }
 
@@ -164,9 +181,10 @@ class TransposeWriter {
     const size_t axis = position_in(logical_without_reductions(g, g.tensor_of(input)), *inner);
     const DomainId own = logical_without_reductions(g, g.tensor_of(v))[axis];
     const auto loop = loop_of(g.tensor_of(v));
-    std::string block = g[loop[0]].name, rows, columns;
-    for (size_t i = 1; i < loop.size(); ++i) (follows_from(g, loop[i], own) ? columns : rows) = g[loop[i]].name;
-    writer_.reorder(load, {block, rows, columns});
+    const std::string block = g[loop[0]].name, inside = g[loop[1]].name;
+    std::string rows, columns;
+    for (size_t i = 2; i < loop.size(); ++i) (follows_from(g, loop[i], own) ? columns : rows) = g[loop[i]].name;
+    writer_.reorder(load, {block, inside, rows, columns});
     std::string element;
     if (vector_ > 1) {
       std::string in_chunk;
@@ -178,19 +196,26 @@ class TransposeWriter {
       std::tie(rows, columns) = writer_.swizzle(load, rows, columns, "rs", "cs");
     }
     const auto [times, thread] = writer_.split(load, rows, rows_, "u", "t");
-    std::vector<std::string> now = {block, times, thread, columns};
+    std::vector<std::string> now = {block, inside, times, thread, columns};
     if (!element.empty()) now.push_back(element);
     writer_.reorder(load, now);
     writer_.set_memory_type(load, MemoryType::kShared);
     writer_.parallelize(load, block, ParallelType::kGridX);
+    writer_.parallelize(load, inside, ParallelType::kUnswitch);
     writer_.parallelize(load, thread, ParallelType::kBlockY);
     writer_.parallelize(load, columns, ParallelType::kBlockX);
+    if (vector_ > 1) return;
+    const std::string held = writer_.cache_before(load);
+    writer_.transform_like(load, {held});
+    writer_.parallelize_like(load, {held});
+    held_.push_back(held);
   }
 
   StepWriter& writer_;
   const Heuristics& h_;
   int64_t tile_, vector_, rows_;
   std::optional<Turned> turned_;
+  std::vector<std::string> held_;
 };
 
 std::vector<std::string> copies_of(const Prepared& p) {
@@ -237,14 +262,15 @@ Heuristics transpose_choose(const ScheduleView& view) {
   int64_t vector = kVectorBytes / std::min<int64_t>(widest_stream(view, reference), kVectorBytes);
   for (size_t axis : {found.across, found.along}) vector = std::min(vector, view.sizes.of(axes[axis]).divisor);
   const bool is_large = std::ranges::all_of(std::array{found.across, found.along}, [&](size_t axis) {
-    return view.sizes.of(axes[axis]).most >= 4 * kTileOfScalars;
+    return view.sizes.of(axes[axis]).most >= 4 * kLargeTile;
   });
-  // Single elements of four bytes and more need larger tiles and blocks, to have as many bytes on their way. Those of two bytes
-  // are faster in many small blocks, whose barriers few threads wait for: on an H200, [20607, 3163] in f16 takes 178 µs so, and
-  // 189 µs in large ones; [6007, 9001] in bf16 149 µs and 156 µs.
-  const bool has_scalars = vector == 1 && is_large, is_narrow = widest_stream(view, reference) <= 2;
-  const int64_t tile = has_scalars && !is_narrow ? kTileOfScalars : std::max(kLeastTile, 8 * vector);
-  const int64_t threads = !has_scalars ? kThreads : is_narrow ? kThreads / 2 : 2 * kThreads;
+  // Large tensors have whole tiles enough for all multiprocessors. On an H200 most are fastest in tiles of 64 and blocks of 256
+  // threads: [29260, 9920] in bf16, by vectors of 8 bytes, takes 429 µs so, and 531 µs in tiles of 32. Single elements of two
+  // bytes are as fast in small tiles, whose barriers few threads wait for: [6007, 9001] in bf16 takes 102 µs. Elements of four
+  // bytes need more threads: [10752, 13752] in f32 takes 418 µs, and 425 µs in tiles of 32.
+  const bool is_narrow = widest_stream(view, reference) <= 2, has_single_halves = vector == 1 && is_narrow;
+  const int64_t tile = is_large && !has_single_halves ? kLargeTile : std::max(kLeastTile, 8 * vector);
+  const int64_t threads = !is_large || (is_narrow && vector > 1) ? kThreads : is_narrow ? kThreads / 2 : 2 * kThreads;
   h.set("tile", tile);
   h.set("vector", vector);
   h.set("rows", threads / (tile / vector));

@@ -93,17 +93,17 @@ TEST(ReductionScheduler, NarrowMomentsLoadMoreAtOnce) {
 TEST(ReductionScheduler, AThreadTakesAShortColumn) {
   EXPECT_EQ(ask("reduction", kColumnSum, {{1, 1 << 20}}),
             "reduction axes outer form passes vector 8 in_vectors x merge last lanes 256 warps 1 unroll 1 rows 1 "
-            "slices 1 threads 256 blocks 4");
+            "slices 1 threads 256 blocks 4 longest 1");
   EXPECT_EQ(ask("reduction", kColumnSum, {{8, 1 << 20}}),
             "reduction axes outer form passes vector 8 in_vectors x merge last lanes 256 warps 1 unroll 4 rows 1 "
-            "slices 1 threads 256 blocks 4");
+            "slices 1 threads 256 blocks 4 longest 8");
   // Few columns are spread over all multiprocessors.
   EXPECT_EQ(ask("reduction", kColumnSum, {{2, 4096}}),
             "reduction axes outer form passes vector 1 in_vectors , merge last lanes 32 warps 1 unroll 2 rows 1 slices "
-            "1 threads 32 blocks 32");
+            "1 threads 32 blocks 32 longest 2");
   EXPECT_EQ(ask("reduction", kColumnSum, {{1, 31529}}),
             "reduction axes outer form passes vector 1 in_vectors , merge last lanes 64 warps 1 unroll 1 rows 1 slices "
-            "1 threads 64 blocks 16");
+            "1 threads 64 blocks 16 longest 1");
 }
 
 // Nothing reads what the sum overwrites, so its result needs no loops of its own.
