@@ -356,15 +356,31 @@ void KernelEmitter::emit_loop(uint32_t n, bool unroll) {
   kernel_.end();
 }
 
+namespace {
+
+// The number of statements in the loop.
+size_t statements_in(const LoopTree& tree, uint32_t node) {
+  size_t count = 0;
+  for (const TreeChild& c : tree.children[node]) count += c.is_node ? statements_in(tree, c.index) : 1;
+  return count;
+}
+
+}  // namespace
+
 // Emits the loop in two branches. One lacks the conditions that hold at the loop's last point; the other has all
-// conditions.
+// conditions. It is left out where all statements have the same ones, which no point of the loop changes.
 void KernelEmitter::emit_unswitched(uint32_t node) {
   ValueId all = kernel_.bit(true), all_but_last = all;
   std::map<uint32_t, std::set<size_t>> holds;
+  std::map<uint32_t, std::set<ValueId>> predicates;
+  bool changes = false;
   for (const Hoisted& h : plan_.unswitched.at(node)) {
     Site site = site_of(h.statement);
     holds[h.statement].insert(h.condition);
+    const auto& own = site.plan.conditions;  // an accumulator's first value has none here
+    changes |= h.condition >= own.size() || h.at_last_point != own[h.condition];
     const ValueId predicate = emit_condition(site.view.algebra, h.at_last_point, site.place.op);
+    predicates[h.statement].insert(predicate);
     if (options_.explain) emitted_[{h.statement, h.condition}] = {predicate, true};
     all_but_last = std::exchange(all, kernel_.logical_and(all, predicate));
   }
@@ -376,7 +392,10 @@ void KernelEmitter::emit_unswitched(uint32_t node) {
   emit_loop(node, true);
   kernel_.end();
   settled_ = outer;
-  if (defects().has(Defect::kUnswitchNoTail)) return;
+  const bool are_same =
+      predicates.size() == statements_in(plan_.tree, node) &&
+      std::ranges::all_of(predicates, [&](const auto& p) { return p.second == predicates.begin()->second; });
+  if ((!changes && are_same) || defects().has(Defect::kUnswitchNoTail)) return;
   kernel_.begin_else();
   emit_loop(node, true);
   kernel_.end();
