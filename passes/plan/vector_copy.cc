@@ -61,13 +61,40 @@ bool divided(const KernelPlan& plan, IndexAlgebra& algebra, Form form, int64_t w
   return true;
 }
 
+// Whether the index is the loop and a rest of which each term is a multiple of the loop's extent, or has a size or stride
+// that a launch may check.
+bool lies_side_by_side(StatementView& view, Form index, int loop) {
+  IndexAlgebra& algebra = view.algebra;
+  const auto linear = algebra.linear_in(index, loop);
+  if (!linear || algebra.constant_value(linear->coefficient) != 1) return false;
+  const auto extent = algebra.constant_value(algebra.loop_extent(loop));
+  return std::ranges::all_of(algebra.terms(linear->rest), [&](const TermView& term) {
+    return (extent && *extent > 0 && term.coefficient % *extent == 0) ||
+           std::ranges::any_of(term.factors, [&](AtomId f) { return algebra.atom(f).kind == AtomKind::kSymbol; });
+  });
+}
+
+// The index of a side, simpler where that helps. Where a check of the statement fails, nothing is copied, so the elements need
+// to lie side by side where all of them hold: beside a merged axis, one of a single element has the index 0 there.
+Form where_checked(StatementView& view, Form index, int loop) {
+  if (lies_side_by_side(view, index, loop)) return index;
+  IndexAlgebra& algebra = view.algebra;
+  std::vector<Form> given;
+  for (const DomainCheck& check : view.own.checks()) {
+    given.push_back(algebra.sub(algebra.sub(check.extent, algebra.constant(1)), check.value));
+    if (check.lower) given.push_back(check.value);
+  }
+  return given.empty() ? index : algebra.under(index, given);
+}
+
 }  // namespace
 
 CopyNeeds::CopyNeeds(const KernelPlan& plan, StatementView& view) : plan_(plan), view_(view) {
   const Op& op = (*plan.graph)[view.op];
   DomainValues values = view.feed(0);
-  source_ = view.index_of(plan.buffer_of(op.operands[0]), values);
-  target_ = view.index_of(plan.buffer_of(op.results[0]), view.own);
+  const int loop = static_cast<int>(view.path.back());
+  source_ = where_checked(view, view.index_of(plan.buffer_of(op.operands[0]), values), loop);
+  target_ = where_checked(view, view.index_of(plan.buffer_of(op.results[0]), view.own), loop);
   for (const DomainCheck& check : view.own.checks())
     if (view.algebra.depends_on(check.value, static_cast<int>(view.path.back()))) checks_.push_back(check);
 }
@@ -119,8 +146,8 @@ VectorCopy plan_vector_copy(const KernelPlan& plan, StatementView& view, VectorN
     return linear ? linear->rest : index;
   };
   DomainValues values = view.feed(0);
-  const Form source = side(from, view.index_of(plan.buffer_of(from), values));
-  const Form target = side(to, view.index_of(plan.buffer_of(to), view.own));
+  const Form source = side(from, where_checked(view, view.index_of(plan.buffer_of(from), values), node));
+  const Form target = side(to, where_checked(view, view.index_of(plan.buffer_of(to), view.own), node));
   // A check must hold for all elements of a vector or for none, so the width must divide value and extent.
   for (const DomainCheck& check : view.own.checks()) {
     if (!algebra.depends_on(check.value, node) || plan.defects().has(Defect::kVectorTail)) continue;

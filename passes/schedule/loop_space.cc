@@ -86,6 +86,20 @@ bool FusionAxes::is_resized(DomainId axis) const {
   return std::ranges::any_of(resized, [&](DomainId r) { return classes.same(r, axis); });
 }
 
+std::vector<std::string> sizes_of_one(const ScheduleView& view) {
+  const Graph& g = view.fusion;
+  std::vector<bool> is_extent(g.values.size());
+  for (const IterDomain& d : g.domains)
+    if (d.extent && d.iter_type == IterType::kIteration) is_extent[d.extent.index] = true;
+  std::vector<std::string> result;
+  for (const OpId op : g[Graph::body()].ops) {
+    if (g[op].kind != OpKind::kSize) continue;
+    for (const ValueId v : g[op].results)
+      if (is_extent[v.index] && view.sizes.of(v).most == 1) result.push_back(g[v].name);
+  }
+  return result;
+}
+
 bool should_begin_early(const ScheduleView& view, ValueId reference) {
   constexpr int64_t kMostElements = int64_t{1} << 22;
   return reference && has_dependent_launch(view.device.architecture) &&

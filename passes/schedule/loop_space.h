@@ -25,6 +25,10 @@ ValueId reference_of(const ScheduleView& view);
 // dependent_launch). Large kernels are as fast without, and their parameters may be `__restrict__` then.
 bool should_begin_early(const ScheduleView& view, ValueId reference);
 
+// The sizes of axes that are 1 in every run of the classes. A schedule states them: an axis of one element has one index, and
+// takes no part in where others lie.
+std::vector<std::string> sizes_of_one(const ScheduleView& view);
+
 // The axes of a tensor as a consumer sees them, in the order of its memory, outermost first.
 std::vector<DomainId> axes_in_memory(const Graph& g, ValueId tensor);
 

@@ -95,6 +95,7 @@ Prepared::Prepared(const ScheduleView& view)
       if (makes_tensor(fusion, op)) result.push_back(op);
     return result;
   };
+  for (const std::string& size : sizes_of_one(view)) w.assume_equal(size, 1);
   const ValueId main = reference_of(view);
   const bool is_empty = has_no_elements(view, main);  // nothing is loaded then
   for (ValueId v : inputs(fusion)) {

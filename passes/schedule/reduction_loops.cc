@@ -37,6 +37,7 @@ class LoopPlanner {
         begins_early_(should_begin_early(view, space.reference)),
         has_few_rows_(most_of(view.sizes, space.kept) < 2 * view.device.multiprocessors),
         access_(find_access(view, space)),
+        of_one_(sizes_of_one(view)),
         names_(view.fusion),
         ref_(g_[space.reference].name),
         in_vectors_(listed(h.word("in_vectors"))),
@@ -254,6 +255,7 @@ class LoopPlanner {
   // The launch checks that rows are as short as the heuristics say and, where blocks wait for one another, as few. It
   // checks that a block has no more threads.
   void state_facts() {
+    for (const std::string& size : of_one_) steps_.assume_equal(size, 1);
     if (const int64_t longest = h_.number_or("longest", 0); longest > 0 && !defects_.has(Defect::kRowFactLeftOut))
       assume_at_most(space_.reduced, longest);
     if (shares_rows_) assume_at_most(space_.kept, h_.number("most_rows"));
@@ -286,6 +288,7 @@ class LoopPlanner {
   const bool begins_early_;       // before the launches in front have ended
   const bool has_few_rows_;       // too few to fill the GPU
   const ReductionAccess access_;  // for the order of the axes
+  const Names of_one_;            // sizes
   FreshNames names_;
   StepDraft steps_;
   const std::string ref_;

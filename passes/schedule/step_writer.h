@@ -61,6 +61,7 @@ class StepWriter {
   void transform_like(Name tensor, const Names& others = {});
   void parallelize_like(Name tensor, const Names& others = {});
   void assume_multiple(Name size, int64_t divisor);
+  void assume_equal(Name size, int64_t value);
   void inline_at(Name tensor, Name domain);
   void inline_most(const Names& tensors = {});
   void dependent_launch();
