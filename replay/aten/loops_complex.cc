@@ -140,7 +140,8 @@ void complex_loop(const Loop& loop, const Row& row) {
       e.z[k] = row.at<const Complex>(static_cast<int>(2 * k + 2), i);
       e.b[k] = row.at<const double>(static_cast<int>(2 * k + 3), i);
       exact &= e.b[k] == 0;
-      free |= e.b[k] == kInfinity;
+      // A part that may be infinite in the operand's own dtype is no bounded step away in a wider one.
+      free |= e.b[k] > 0 && !(largest(e.z[k]) + e.b[k] < overflow_of(real_of(loop.operands[k].dtype)));
       finite &= is_finite(e.z[k]);
     }
     const Complex before = y;
