@@ -18,5 +18,8 @@ Carried in_sums(Carried c);
 at::Tensor most_of(const Carried& x);
 // Logarithms to base 2, 0 for a 0 and for NaN.
 at::Tensor logarithms_of(const at::Tensor& sizes);
+// Rows added to rows at places, on a CPU. ATen multiplies what it adds to a row of one number by 1. As a complex number
+// that makes NaN of infinity, so parts are added alone.
+at::Tensor added_rows(const at::Tensor& to, const at::Tensor& places, const at::Tensor& rows);
 
 }  // namespace fusebox::aten

@@ -113,6 +113,12 @@ Carried Evaluator::scan_products(const Carried& given, int64_t axis, Dtype decla
   return finish_sum(std::move(value), spread, error, declared, true);
 }
 
+at::Tensor added_rows(const at::Tensor& to, const at::Tensor& places, const at::Tensor& rows) {
+  if (!to.is_complex()) return at::index_add(to.contiguous(), 0, places, rows);
+  const auto parts = [](const at::Tensor& t) { return at::view_as_real(t.contiguous()); };
+  return at::view_as_complex(at::index_add(parts(to), 0, places, parts(rows)));
+}
+
 std::vector<Carried> Evaluator::scan_extremes(const Op& op) {
   const Carried x = carried(op.operands[0]);
   const int64_t axis = scan_axis(op, x.value);
@@ -193,8 +199,7 @@ Carried Evaluator::add_at(const Op& op) {
   check_indices(index.value, x.value.size(axis), false, op.operands[1]);
   const at::Tensor list = by_element ? index.value : index.value.reshape({-1});
   const auto add = [&](const at::Tensor& to, const at::Tensor& source) {
-    return by_element ? at::scatter_add(to.contiguous(), axis, list, source)
-                      : at::index_add(to.contiguous(), 0, list, source);
+    return by_element ? at::scatter_add(to.contiguous(), axis, list, source) : added_rows(to, list, source);
   };
   Carried r;
   r.dtype = x.dtype;

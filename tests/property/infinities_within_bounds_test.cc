@@ -6,6 +6,7 @@
 // the first, and what is free in the second is free in the first.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <functional>
 #include <gtest/gtest.h>
 
@@ -228,6 +229,35 @@ TEST(InfinitiesWithinBounds, GiveWhatAttentionGives) {
           g = parse_graph(program + "}");
         });
       }
+}
+
+// Parts are added alone: nothing is multiplied, so an infinite part leaves the other as it is.
+TEST(InfinitiesWithinBounds, PartsOfComplexNumbersAreAddedAlone) {
+  NEED_ATEN();
+  for (const char* shape : {"[3]", "[3, 2]"}) {
+    const std::string t = std::string("c64") + shape;
+    const Graph g =
+        parse_graph("fusion @f {\n  %x = input " + t + " contiguous\n  %j = input i64[3] contiguous\n  %y = input " +
+                    t + " contiguous\n  %r = index_put_accumulate %x, %j, %y\n  output %r\n}");
+    const bool is_row = std::string(shape) == "[3, 2]";
+    const std::vector<int64_t> sizes = is_row ? std::vector<int64_t>{3, 2} : std::vector<int64_t>{3};
+    TensorData x = allocate_tensor(Dtype::kComplexFloat, sizes), y = allocate_tensor(Dtype::kComplexFloat, sizes),
+               places = allocate_tensor(Dtype::kInt64, {3});
+    const std::complex<double> added[] = {{-INFINITY, 1}, {2, INFINITY}, {3, 4}};
+    for (int64_t i = 0; i < 3; ++i) {
+      store_element(places, i, constant_bits(Dtype::kInt64, 2 - i));
+      for (int64_t k = 0; k < (is_row ? 2 : 1); ++k) {
+        store_element(x, i * (is_row ? 2 : 1) + k, from_complex(Dtype::kComplexFloat, {1, 1}));
+        store_element(y, i * (is_row ? 2 : 1) + k, from_complex(Dtype::kComplexFloat, added[i]));
+      }
+    }
+    const std::array<Argument, 3> arguments = {Argument::of(x), Argument::of(places), Argument::of(y)};
+    const Evaluation e = find_aten()->evaluate(g, arguments);
+    const TensorData r = contiguous_copy(result_of(e.outputs.at(0)));
+    for (int64_t i = 0; i < 3; ++i)
+      EXPECT_EQ(to_complex(r.dtype, load_element(r, (2 - i) * (is_row ? 2 : 1))), added[i] + std::complex<double>(1, 1))
+          << shape;
+  }
 }
 
 }  // namespace
