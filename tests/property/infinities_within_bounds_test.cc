@@ -5,6 +5,7 @@
 // on exact numbers and infinities out of these intervals. The values of the second evaluation must lie in the bounds of
 // the first, and what is free in the second is free in the first.
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <complex>
 #include <functional>
@@ -30,7 +31,8 @@ using testing::Random;
 constexpr int64_t kRows = 8, kColumns = 4, kElements = kRows * kColumns;
 
 // What an element of the first operand is: a number of its own, or 0 with an interval up to infinities.
-enum class Reach { kNone, kUp, kDown, kBoth };
+// kTop: ∞, or the largest number of f32.
+enum class Reach { kNone, kUp, kDown, kBoth, kTop };
 
 struct Elements {
   std::vector<Reach> reach;
@@ -42,12 +44,15 @@ struct Elements {
     const std::vector<double> numbers = {0.5, 1, -2, 3, -0.25}, others = {0, 1, -2, 0.5, 3};
     for (int64_t i = 0; i < kElements; ++i) {
       const bool reaches = random.one_in(one_reaches_in);
-      reach.push_back(reaches ? static_cast<Reach>(1 + random.below(3)) : Reach::kNone);
+      reach.push_back(reaches ? static_cast<Reach>(1 + random.below(4)) : Reach::kNone);
       plain.push_back(random.pick(numbers));
       other.push_back(random.pick(others));
       const double up = reach.back() == Reach::kDown ? -INFINITY : INFINITY;
       const double infinity = reach.back() == Reach::kBoth && random.one_in(2) ? -INFINITY : up;
-      chosen.push_back(!reaches ? plain.back() : random.one_in(4) ? 0.0 : infinity);
+      chosen.push_back(!reaches                      ? plain.back()
+                       : !random.one_in(4)           ? infinity
+                       : reach.back() == Reach::kTop ? FLT_MAX
+                                                     : 0.0);
     }
   }
   int64_t rows_that_reach() const {
@@ -70,19 +75,22 @@ std::string exact_program(const std::string& d) {
   return "fusion @f {\n  %x = input " + d + "[8, 4] contiguous\n  %y = input " + d + "[8, 4] contiguous\n";
 }
 // A program that computes %x: erf(−5) + 1 is 0 within a few 1e-8, and so far from 0 when scaled that no float holds it.
+// erf(−3.7) + 1 is so small that, scaled and added to the largest number, it gives ∞ or that number again.
 std::string inexact_program(const std::string& d) {
   return "fusion @f {\n"
          "  %at = input f32[8, 4] contiguous\n  %low = input f32[8, 4] contiguous\n"
          "  %high = input f32[8, 4] contiguous\n  %reaches = input bool[8, 4] contiguous\n"
-         "  %plain = input " +
-         d + "[8, 4] contiguous\n  %y = input " + d +
-         "[8, 4] contiguous\n"
-         "  %erf = erf %at\n  %small = add %erf, 1.0_f32\n  %scaled = mul %small, 3e38_f32\n  %far = mul %scaled, "
-         "1e30_f32\n"
-         "  %above = maximum %far, %low\n  %between = minimum %above, %high\n  %narrow = cast %between as " +
+         "  %is_top = input bool[8, 4] contiguous\n  %plain = input " +
          d +
-         "\n"
-         "  %x = where %reaches, %narrow, %plain\n";
+         "[8, 4] contiguous\n"
+         "  %y = input " +
+         d +
+         "[8, 4] contiguous\n"
+         "  %erf = erf %at\n  %small = add %erf, 1.0_f32\n  %scaled = mul %small, 7e37_f32\n"
+         "  %far = mul %scaled, 1e30_f32\n  %above = maximum %far, %low\n  %between = minimum %above, %high\n"
+         "  %top = add %scaled, 3.4028234663852886e38_f32\n  %either = where %is_top, %top, %between\n"
+         "  %narrow = cast %either as " +
+         d + "\n  %x = where %reaches, %narrow, %plain\n";
 }
 
 Evaluation evaluate_exact(const Graph& g, Dtype d, const Elements& x) {
@@ -91,13 +99,15 @@ Evaluation evaluate_exact(const Graph& g, Dtype d, const Elements& x) {
   return find_aten()->evaluate(g, arguments);
 }
 Evaluation evaluate_inexact(const Graph& g, Dtype d, const Elements& x) {
+  const auto is_top = [&](size_t i) { return x.reach[i] == Reach::kTop; };
   const auto end = [&](Reach none) {
     return [&x, none](size_t i) { return x.reach[i] == none ? 0.0 : none == Reach::kUp ? -INFINITY : INFINITY; };
   };
-  const std::vector<Argument> arguments = {filled(Dtype::kFloat, [](size_t) { return -5.0; }),
+  const std::vector<Argument> arguments = {filled(Dtype::kFloat, [&](size_t i) { return is_top(i) ? -3.7 : -5.0; }),
                                            filled(Dtype::kFloat, end(Reach::kUp)),
                                            filled(Dtype::kFloat, end(Reach::kDown)),
                                            filled(Dtype::kBool, [&](size_t i) { return x.reach[i] != Reach::kNone; }),
+                                           filled(Dtype::kBool, is_top),
                                            filled(d, [&](size_t i) { return x.plain[i]; }),
                                            filled(d, [&](size_t i) { return x.other[i]; })};
   return find_aten()->evaluate(g, arguments);
