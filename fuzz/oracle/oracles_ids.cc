@@ -9,6 +9,7 @@
 #include "ir/table/error.h"
 #include "passes/identity/id_graph_builder.h"
 #include "passes/schedule/apply_steps.h"
+#include "replay/run/judge.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -270,10 +271,9 @@ void id_graphs(OracleRun& run) {
   const Compiled* c = run.compiled();
   // One kernel has the sizes of the fusion. A segment among several has sizes from the values that cross its border.
   if (!c || c->scheduled.size() != 1 || c->kernels[0].ops.empty()) return;
-  // Vectors rely on alignment that the launch guarantees.
-  if (run.scheduled().failure && run.scheduled().failure->code == ErrorCode::kUnalignedVector) return;
-  // Facts that the sizes break.
-  if (run.scheduled().failure && run.scheduled().failure->code == ErrorCode::kAssumptionFailed) return;
+  // The domains rely on what a launch checks: facts about sizes, and the alignment of vectors. A launch that is refused
+  // for one reason may break another rule too: an index outside its axis is found before the launch.
+  if (run.scheduled().failure && is_launch_refusal(run.scheduled().failure->code)) return;
   const Graph& g = c->scheduled[0];
   // A copy that nothing reads is not made, so the launch does not check its alignment.
   const auto readers = uses(g);

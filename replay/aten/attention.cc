@@ -8,6 +8,7 @@
 
 #include "ir/table/families.h"
 #include "replay/aten/evaluator.h"
+#include "replay/aten/in_sums.h"
 #include "replay/aten/rounding.h"
 
 namespace fusebox::aten {
@@ -46,7 +47,7 @@ at::Tensor product_error(const Side& a, const Side& b, int64_t terms, const Arit
   const at::Tensor error = sizes * own + at::matmul(a.size, b.bound) + at::matmul(a.bound, b.size + b.bound) +
                            static_cast<double>(terms) * by.step;
   // Beyond the range of sums a partial sum may overflow or not.
-  return at::where(sizes < by.overflow, error, kInfinity);
+  return at::where(sizes + error < by.overflow, error, kInfinity);
 }
 
 struct Scores {
@@ -92,7 +93,8 @@ at::Tensor row_max(const at::Tensor& x) {
 }  // namespace
 
 std::vector<Carried> Evaluator::attention(const Op& op) {
-  const Carried q = carried(op.operands[0]), k = carried(op.operands[1]), v = carried(op.operands[2]);
+  const auto in = [&](size_t i) { return in_sums(carried(op.operands[i])); };
+  const Carried q = in(0), k = in(1), v = in(2);
   const Dtype declared = q.dtype, sums = g_[op.results[1]].dtype;
   std::optional<Carried> given;
   if (op.operands.size() > 3 && op.operands[3]) given = cast(carried(op.operands[3]), Dtype::kDouble);
@@ -112,8 +114,8 @@ std::vector<Carried> Evaluator::attention(const Op& op) {
   const Side value(v);
   const at::Tensor all = at::matmul(weights, value.size);
   at::Tensor error = all * (relative + (2 * keys + 4) * u) + at::sum(value.size, -2, true) * by.weight + keys * by.step;
-  error = known(at::where(all < by.overflow, error, kInfinity));
   const at::Tensor spread = known(at::matmul(weights, value.bound) * (1 + relative));
+  error = known(at::where(all + error + spread < by.overflow, error, kInfinity));
   at::Tensor log_error = known(sum_error.squeeze(-1) + finite_sizes(log_sum) * (4 * u));
   if (keys == 0) error = at::zeros_like(error), log_error = at::zeros_like(log_error);
   if (given && !given->exact())
@@ -126,8 +128,8 @@ std::vector<Carried> Evaluator::attention(const Op& op) {
 }
 
 std::vector<Carried> Evaluator::attention_gradient(const Op& op) {
-  const Carried g = carried(op.operands[0]), q = carried(op.operands[1]), k = carried(op.operands[2]),
-                v = carried(op.operands[3]), o = carried(op.operands[4]), lse = carried(op.operands[5]);
+  const auto in = [&](size_t i) { return in_sums(carried(op.operands[i])); };
+  const Carried g = in(0), q = in(1), k = in(2), v = in(3), o = in(4), lse = in(5);
   const Dtype declared = q.dtype;
   std::optional<Carried> given;
   if (op.operands.size() > 6 && op.operands[6]) given = cast(carried(op.operands[6]), Dtype::kDouble);
@@ -152,8 +154,11 @@ std::vector<Carried> Evaluator::attention_gradient(const Op& op) {
   const Side gradient(g), output(o);
   at::Tensor weights_off = weights * relative + by.weight;
   at::Tensor moved = product_error(gradient, Side(v).turned(), features, by);
-  moved = moved + at::sum(gradient.size * output.size, -1, true) * (2.02 * static_cast<double>(features + 2) * u) +
+  const at::Tensor along_sizes = at::sum(gradient.size * output.size, -1, true);
+  moved = moved + along_sizes * (2.02 * static_cast<double>(features + 2) * u) +
           at::sum(gradient.size * output.bound + gradient.bound * (output.size + output.bound), -1, true);
+  // Where a sum may overflow, the difference of two may be NaN.
+  moved = at::where(along_sizes + moved < by.overflow, moved, kInfinity);
   const at::Tensor apart = magnitudes(to_weights - along);
   at::Tensor scores_off =
       (weights + weights_off) * moved + weights_off * apart + weights * apart * (2 * narrow) + by.weight;

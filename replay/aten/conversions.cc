@@ -5,6 +5,7 @@
 #include "ir/table/error.h"
 #include "ir/table/type_rule.h"
 #include "replay/aten/evaluator.h"
+#include "replay/aten/in_sums.h"
 #include "replay/data/overflow.h"
 
 namespace fusebox::aten {
@@ -17,6 +18,8 @@ Carried Evaluator::cast(Carried c, Dtype to) {
   const std::span<const Carried> one(&c, 1);
   if (into_carrier == Carrier::kComplex) {
     if (from == Carrier::kComplex) {
+      // A part that may be infinite is no bounded step away in a wider dtype.
+      if (to == Dtype::kComplexDouble) c = in_sums(std::move(c));
       Carried r = to == Dtype::kComplexDouble ? c : rounded(c.value.clone(), to);
       // Parts that moved may round to another number.
       r.bound = c.exact() ? at::Tensor()

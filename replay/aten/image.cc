@@ -98,6 +98,7 @@ Image inverse_erf(double y, const Operand& x) {
 }
 
 Image fraction(const Operand& x) {
+  if (std::isinf(x.lo) || std::isinf(x.hi)) return kAnything;  // an infinity has no fraction
   const double t = std::trunc(x.lo);
   if (t == std::trunc(x.hi)) return {x.lo - t, x.hi - t};
   return {x.lo < 0 ? -1.0 : 0.0, x.hi > 0 ? 1.0 : 0.0, true};
@@ -220,7 +221,8 @@ Image unary(OpKind kind, double y, const Operand& x) {
       return x.contains(0) ? with(ends, 1) : ends;
     }
     case OpKind::kSilu: {
-      const Image ends = monotone(x, [](double t) { return std::isinf(t) && t < 0 ? -0.0 : t / (1 + std::exp(-t)); });
+      // −∞ / (1 + ∞) is NaN, which no interval holds.
+      const Image ends = monotone(x, [](double t) { return t / (1 + std::exp(-t)); });
       return x.contains(-1.2784645427610738) ? with(ends, -0.27846454276107380) : ends;
     }
     case OpKind::kSin:

@@ -15,6 +15,7 @@
 #include "ir/table/error.h"
 #include "ir/table/families.h"
 #include "replay/aten/evaluator.h"
+#include "replay/aten/in_sums.h"
 #include "replay/aten/rounding.h"
 
 namespace fusebox::aten {
@@ -78,7 +79,7 @@ Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b
   }
   // Beyond the accumulator's range, or the dtype's if the product is rounded first, a partial sum may overflow or not.
   const double overflow = addend ? overflow_of(real_of(declared)) : accumulator_overflow(declared);
-  error = at::where(sizes * freedom.scale < overflow, error, kInfinity);
+  error = at::where((sizes + spread) * freedom.scale < overflow, error, kInfinity);
   // A product of complex numbers has no agreed value once a part is infinite or NaN: libraries multiply in three or in
   // four products, and differ in the NaNs that they make.
   if (is_complex(declared)) {
@@ -106,19 +107,19 @@ Evaluator::Freedom Evaluator::freedom_of(const Op& op) {
 }
 
 Carried Evaluator::matmul(const Op& op) {
-  const Carried a = carried(op.operands[0]), b = carried(op.operands[1]);
+  const Carried a = in_sums(carried(op.operands[0])), b = in_sums(carried(op.operands[1]));
   const auto f = [](const at::Tensor& x, const at::Tensor& y) { return at::matmul(x, y); };
   return product(f, a, b, nullptr, a.value.size(-1), freedom_of(op));
 }
 
 Carried Evaluator::linear(const Op& op) {
-  const Carried x = carried(op.operands[0]), w = carried(op.operands[1]);
+  const Carried x = in_sums(carried(op.operands[0])), w = in_sums(carried(op.operands[1]));
   const auto f = [](const at::Tensor& t, const at::Tensor& weight) {
     return at::matmul(t, weight.dim() == 2 ? weight.t() : weight);
   };
   const Freedom freedom = freedom_of(op);
   if (op.operands.size() < 3 || !op.operands[2]) return product(f, x, w, nullptr, x.value.size(-1), freedom);
-  const Carried bias = carried(op.operands[2]);
+  const Carried bias = in_sums(carried(op.operands[2]));
   return product(f, x, w, &bias, x.value.size(-1), freedom);
 }
 
@@ -131,7 +132,8 @@ void check_group_end(const Graph& g, ValueId ends, int64_t begin, int64_t end, i
 }
 
 Carried Evaluator::grouped_mm(const Op& op) {
-  const Carried a = carried(op.operands[0]), b = carried(op.operands[1]), ends = carried(op.operands[2]);
+  const Carried a = in_sums(carried(op.operands[0])), b = in_sums(carried(op.operands[1]));
+  const Carried ends = carried(op.operands[2]);
   const bool rows = b.value.dim() == 3, columns = a.value.dim() == 3;
   const int64_t extent = rows ? a.value.size(0) : columns ? b.value.size(1) : a.value.size(1);
   std::vector<int64_t> stops;
@@ -166,7 +168,7 @@ Carried Evaluator::scaled_mm(const Op& op) {
   const Dtype declared = g_[op.results[0]].dtype;
   // A scale of rows stands along the first axis, one of columns along the second.
   const auto scaled = [&](size_t operand, int64_t axis) {
-    const Carried x = carried(op.operands[operand]), scale = carried(op.operands[operand + 2]);
+    const Carried x = in_sums(carried(op.operands[operand])), scale = in_sums(carried(op.operands[operand + 2]));
     const auto along = [&](const at::Tensor& t) { return t.dim() == 0 ? t : t.unsqueeze(1 - axis); };
     Carried r;
     r.dtype = declared;
@@ -183,7 +185,7 @@ Carried Evaluator::scaled_mm(const Op& op) {
   // Each product may be rounded by its scales four times.
   const int64_t terms = a.value.size(-1) + 4;
   if (op.operands.size() < 5 || !op.operands[4]) return product(f, a, b, nullptr, terms, {});
-  const Carried bias = carried(op.operands[4]);
+  const Carried bias = in_sums(carried(op.operands[4]));
   return product(f, a, b, &bias, terms, {});
 }
 

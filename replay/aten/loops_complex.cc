@@ -140,7 +140,8 @@ void complex_loop(const Loop& loop, const Row& row) {
       e.z[k] = row.at<const Complex>(static_cast<int>(2 * k + 2), i);
       e.b[k] = row.at<const double>(static_cast<int>(2 * k + 3), i);
       exact &= e.b[k] == 0;
-      free |= e.b[k] == kInfinity;
+      // A part that may be infinite in the operand's own dtype is no bounded step away in a wider one.
+      free |= e.b[k] > 0 && !(largest(e.z[k]) + e.b[k] < overflow_of(real_of(loop.operands[k].dtype)));
       finite &= is_finite(e.z[k]);
     }
     const Complex before = y;
@@ -183,7 +184,9 @@ void complex_to_real_loop(const Loop& loop, const Row& row) {
     // CUDA's hypotf is within 3 ULP, hypot within 2, SLEEF's within 1.
     const Dtype compute = real_of(loop.compute);
     const double error = is_abs && std::isfinite(y) && z.imag() != 0 && z.real() != 0 ? 4 * ulp_of(compute, y) : 0;
-    const Rounded r = finish(loop.declared, overflow, y, {y - b, y + b}, error, b == 0);
+    // An infinity may be a number by its bound.
+    const Operand part = operand(y, b, overflow_of(real_of(loop.operands[0].dtype)), true);
+    const Rounded r = finish(loop.declared, overflow, y, {part.lo, part.hi}, error, b == 0);
     row.at<double>(0, i) = r.value;
     bound = r.bound;
   }

@@ -19,6 +19,7 @@
 
 #include "ir/table/error.h"
 #include "ir/table/families.h"
+#include "replay/aten/in_sums.h"
 #include "replay/aten/native.h"
 #include "replay/aten/wide_sums.h"
 
@@ -194,7 +195,7 @@ at::Tensor Native::added(const Op& op) const {
   at::Tensor places = index.to(at::kLong);
   if (device_.is_cpu()) {
     reference_->check_indices(places, x.size(axis), false, op.operands[1]);
-    return by_element ? at::scatter_add(x, axis, places, source) : at::index_add(x, 0, places, source);
+    return by_element ? at::scatter_add(x, axis, places, source) : added_rows(x, places, source);
   }
   places = checked(places, x.size(axis));
   c10::List<std::optional<at::Tensor>> at_all;

@@ -10,6 +10,7 @@
 #include "ir/table/error.h"
 #include "ir/table/families.h"
 #include "replay/aten/evaluator.h"
+#include "replay/aten/in_sums.h"
 #include "replay/aten/rounding.h"
 
 namespace fusebox::aten {
@@ -66,7 +67,21 @@ at::Tensor finite_sizes(const at::Tensor& x) {
   return at::abs(x).nan_to_num_(0.0, 0.0, 0.0);
 }
 
+at::Tensor most_of(const Carried& x) { return x.exact() ? at::abs(x.value) : at::abs(x.value) + x.bound; }
+
+at::Tensor logarithms_of(const at::Tensor& sizes) {
+  return at::log2(at::nan_to_num(sizes, 1.0).masked_fill(sizes == 0, 1.0));
+}
+
 at::Tensor magnitudes(const at::Tensor& x) { return at::nan_to_num(at::abs(x), 0.0, kInfinity); }
+
+Carried in_sums(Carried c) {
+  if (c.exact() || carrier_of(c.dtype) == Carrier::kInteger) return c;
+  const at::Tensor size = c.value.is_complex() ? at::amax(at::abs(at::view_as_real(c.value)), -1) : at::abs(c.value);
+  const at::Tensor reaches = at::logical_and(c.bound > 0, size + c.bound >= overflow_of(real_of(c.dtype)));
+  c.bound = at::where(reaches, kInfinity, c.bound);
+  return c;
+}
 
 at::Tensor free_where_it_wraps(Dtype d, const at::Tensor& value, const at::Tensor& bound) {
   at::Tensor v = value.to(at::kDouble);
@@ -160,13 +175,13 @@ Carried Evaluator::sum(Dtype declared, const Carried& x, at::IntArrayRef axes, i
   at::Tensor value = sum_over(x.value, axes);
   if (!options_.bounds) return rounded(std::move(value), declared);
   at::Tensor error = no_bound().expand(value.sizes());
+  const at::Tensor spread = sums_of_bounds(count > 1 ? in_sums(x) : x, axes, value);
   if (count > 1) {
     const at::Tensor sizes = at::sum(finite_sizes(x.value), axes);
-    // Beyond the accumulator's range a partial sum may overflow or not.
-    error = at::where(sizes < accumulator_overflow(declared),
+    // Beyond the accumulator's range a partial sum may overflow or not, and two of both signs add up to NaN.
+    error = at::where(sizes + spread < accumulator_overflow(declared),
                       sizes * (1.01 * depth_of(count) * unit_roundoff(declared)), kInfinity);
   }
-  const at::Tensor spread = sums_of_bounds(x, axes, value);
   return finish_sum(std::move(value), spread, error, declared, count > 1 || !x.exact());
 }
 
@@ -182,7 +197,8 @@ Carried Evaluator::finish_sum(at::Tensor value, const at::Tensor& spread, const 
   return r;
 }
 
-Carried Evaluator::product(Dtype declared, const Carried& x, at::IntArrayRef axes, int64_t count) {
+Carried Evaluator::product(Dtype declared, const Carried& given, at::IntArrayRef axes, int64_t count) {
+  const Carried x = count > 1 ? in_sums(given) : given;
   std::vector<int64_t> order(axes.begin(), axes.end());
   std::sort(order.rbegin(), order.rend());
   const auto over_axes = [&](at::Tensor t) {
@@ -195,10 +211,9 @@ Carried Evaluator::product(Dtype declared, const Carried& x, at::IntArrayRef axe
   at::Tensor error = no_bound().expand(value.sizes()), spread = error;
   if (count > 1) {
     // If a partial product may overflow, or lose digits below the smallest normal number, the order decides.
-    const at::Tensor logarithms = at::log2(at::nan_to_num(sizes, 1.0).masked_fill(sizes == 0, 1.0));
     const double top = std::log2(accumulator_overflow(declared)) - 1, bottom = -top + 26;
-    const at::Tensor risky = at::logical_or(at::sum(logarithms.clamp_min(0.0), axes) > top,
-                                            at::sum(logarithms.clamp_max(0.0), axes) < bottom);
+    const at::Tensor risky = at::logical_or(at::sum(logarithms_of(most_of(x)).clamp_min(0.0), axes) > top,
+                                            at::sum(logarithms_of(sizes).clamp_max(0.0), axes) < bottom);
     // NaN is certain if an element is NaN, or if an infinity meets a 0; the reference's own order may make other NaNs.
     const auto any = [&](const at::Tensor& where) { return at::sum(where, axes) > 0; };
     const at::Tensor settled =
@@ -213,7 +228,7 @@ Carried Evaluator::product(Dtype declared, const Carried& x, at::IntArrayRef axe
     error = at::where(at::isfinite(rounded(value, declared).value), error, kInfinity);
   if (!x.exact()) {
     // Π(|x| + b) − Π|x|
-    const at::Tensor most = over_axes(sizes + x.bound);
+    const at::Tensor most = over_axes(most_of(x));
     spread = at::nan_to_num(most - over_axes(sizes), kInfinity, kInfinity).mul_(1 + 0x1p-40);
   }
   if (carrier_of(declared) == Carrier::kReal) return finish_reduction(std::move(value), spread, error, declared);
@@ -263,8 +278,8 @@ std::vector<Carried> Evaluator::moments(const Op& op) {
 }
 
 std::vector<Carried> Evaluator::welford(const Op& op) {
-  Carried x = carried(op.operands[0]);
   const Dtype declared = g_[op.results[0]].dtype;
+  const Carried x = in_sums(carried(op.operands[0]));
   const std::vector<int64_t> axes = reduced_axes(op, x.value.dim());
   const double u = unit_roundoff(declared);
   const bool merges = op.operands.size() > 2 && op.operands[1] && op.operands[2];
@@ -273,7 +288,7 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
 
   at::Tensor n, weights, inner, inner_bound;
   if (merges) {
-    const Carried squares = carried(op.operands[1]), counts = carried(op.operands[2]);
+    const Carried squares = in_sums(carried(op.operands[1])), counts = carried(op.operands[2]);
     count.value = at::sum(counts.value.expand(x.value.sizes()), axes);
     weights = counts.value.to(at::kDouble).expand(x.value.sizes());
     inner = at::sum(squares.value.expand(x.value.sizes()), axes);
@@ -301,6 +316,8 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
   const double steps = 2 + (merges ? static_cast<double>(elements) : depth_of(elements));
   const at::Tensor magnitude = at::sum(finite_sizes(x.value) * weights, axes);
   const at::Tensor raw = at::sum(at::square(x.value) * weights, axes);
+  const at::Tensor most = most_of(x);
+  const at::Tensor most_sum = at::sum(most * weights, axes), most_raw = at::sum(at::square(most) * weights, axes);
   const double factor = 4 * steps * u;
   // A square is the square of a distance between means. Each mean is off by as many roundings as its tree is deep:
   // Σ over the levels k of k u sqrt(S_k Σx²), with Σ S_k = S.
@@ -312,8 +329,8 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
   const auto guarded = [&](const at::Tensor& error) {
     // Squares beyond the accumulator's range overflow in some order. A square is multiplied by the count before it is
     // divided.
-    const at::Tensor safe = at::logical_and(4 * raw * divisor < accumulator_overflow(declared),
-                                            4 * magnitude < accumulator_overflow(declared));
+    const at::Tensor safe = at::logical_and(4 * most_raw * divisor < accumulator_overflow(declared),
+                                            4 * most_sum < accumulator_overflow(declared));
     return at::where(safe, error, kInfinity);
   };
   at::Tensor mean_error =

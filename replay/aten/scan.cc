@@ -6,6 +6,7 @@
 #include "ir/table/error.h"
 #include "ir/table/families.h"
 #include "replay/aten/evaluator.h"
+#include "replay/aten/in_sums.h"
 #include "replay/aten/rounding.h"
 
 namespace fusebox::aten {
@@ -60,10 +61,10 @@ Carried Evaluator::scan(const Op& op) {
   at::Tensor value = at::cumsum(x.value, axis);
   if (!options_.bounds) return rounded(std::move(value), declared);
   const at::Tensor sizes = at::cumsum(finite_sizes(x.value), axis);
+  const at::Tensor spread = x.exact() ? no_bound().expand(value.sizes()) : at::cumsum(in_sums(x).bound, axis);
   const at::Tensor error =
-      at::where(sizes < accumulator_overflow(declared),
+      at::where(sizes + spread < accumulator_overflow(declared),
                 sizes * ((counts_along(x.value, axis) - 1) * (1.01 * unit_roundoff(declared))), kInfinity);
-  const at::Tensor spread = x.exact() ? no_bound().expand(value.sizes()) : at::cumsum(x.bound, axis);
   return finish_sum(std::move(value), spread, error, declared, true);
 }
 
@@ -84,15 +85,15 @@ Carried Evaluator::scan_integers(const Op& op, Carried x, int64_t axis, Dtype de
   return r;
 }
 
-Carried Evaluator::scan_products(const Carried& x, int64_t axis, Dtype declared) {
+Carried Evaluator::scan_products(const Carried& given, int64_t axis, Dtype declared) {
+  const Carried x = in_sums(given);
   at::Tensor value = at::cumprod(x.value, axis);
   if (!options_.bounds) return rounded(std::move(value), declared);
   const at::Tensor sizes = at::abs(x.value);
   // If a partial product may overflow, or lose digits below the smallest normal number, the order decides.
-  const at::Tensor logarithms = at::log2(at::nan_to_num(sizes, 1.0).masked_fill(sizes == 0, 1.0));
   const double top = std::log2(accumulator_overflow(declared)) - 1, bottom = -top + 26;
-  const at::Tensor risky = at::logical_or(at::cumsum(logarithms.clamp_min(0.0), axis) > top,
-                                          at::cumsum(logarithms.clamp_max(0.0), axis) < bottom);
+  const at::Tensor risky = at::logical_or(at::cumsum(logarithms_of(most_of(x)).clamp_min(0.0), axis) > top,
+                                          at::cumsum(logarithms_of(sizes).clamp_max(0.0), axis) < bottom);
   // NaN is certain behind a NaN, or behind an infinity and a 0.
   const at::Tensor settled =
       x.exact() ? at::logical_or(so_far(at::isnan(x.value), axis),
@@ -106,10 +107,16 @@ Carried Evaluator::scan_products(const Carried& x, int64_t axis, Dtype declared)
   at::Tensor spread = no_bound().expand(value.sizes());
   if (!x.exact()) {
     // Π(|x| + b) − Π|x|
-    const at::Tensor most = at::cumprod(sizes + x.bound, axis);
+    const at::Tensor most = at::cumprod(most_of(x), axis);
     spread = at::nan_to_num(most - at::cumprod(sizes, axis), kInfinity, kInfinity).mul_(1 + 0x1p-40);
   }
   return finish_sum(std::move(value), spread, error, declared, true);
+}
+
+at::Tensor added_rows(const at::Tensor& to, const at::Tensor& places, const at::Tensor& rows) {
+  if (!to.is_complex()) return at::index_add(to.contiguous(), 0, places, rows);
+  const auto parts = [](const at::Tensor& t) { return at::view_as_real(t.contiguous()); };
+  return at::view_as_complex(at::index_add(parts(to), 0, places, parts(rows)));
 }
 
 std::vector<Carried> Evaluator::scan_extremes(const Op& op) {
@@ -192,8 +199,7 @@ Carried Evaluator::add_at(const Op& op) {
   check_indices(index.value, x.value.size(axis), false, op.operands[1]);
   const at::Tensor list = by_element ? index.value : index.value.reshape({-1});
   const auto add = [&](const at::Tensor& to, const at::Tensor& source) {
-    return by_element ? at::scatter_add(to.contiguous(), axis, list, source)
-                      : at::index_add(to.contiguous(), 0, list, source);
+    return by_element ? at::scatter_add(to.contiguous(), axis, list, source) : added_rows(to, list, source);
   };
   Carried r;
   r.dtype = x.dtype;
@@ -202,7 +208,7 @@ Carried Evaluator::add_at(const Op& op) {
   const bool is_exact = x.exact() && rows.exact() && index.exact();
   const bool free = !index.exact() && (index.bound > 0).any().item<bool>();
   at::Tensor spread = at::zeros(value.sizes(), at::kDouble);
-  if (options_.bounds && !is_exact) spread = add(bound_of(x), bound_of(rows).contiguous());
+  if (options_.bounds && !is_exact) spread = add(bound_of(in_sums(x)), bound_of(in_sums(rows)).contiguous());
   if (carrier_of(x.dtype) == Carrier::kInteger) {
     r.value = value;
     const Loop loop{OpKind::kCast, Dtype::kInt64, x.dtype, {{Dtype::kInt64, true}}, &ambiguous_};
@@ -217,9 +223,10 @@ Carried Evaluator::add_at(const Op& op) {
   const at::Tensor sizes = add(finite_sizes(x.value), finite_sizes(rows.value));
   const double rounding = std::max(ulp_of(real_of(x.dtype), 1.0) / 2, unit_roundoff(x.dtype));
   at::Tensor error = sizes * (additions * (1.01 * rounding));
-  error = at::where(sizes < overflow_of(real_of(x.dtype)), error, kInfinity);
+  error = at::where(sizes + spread < overflow_of(real_of(x.dtype)), error, kInfinity);
   // An element without sources is as it was.
   error = at::where(additions == 0, 0.0, error);
+  spread = at::where(additions == 0, bound_of(x), spread);
   if (free) error = at::full_like(error, kInfinity);
   return finish_sum(std::move(value), spread, error, x.dtype, true);
 }
