@@ -92,13 +92,6 @@ std::string automatic_plan(const Module& m) {
   return out + print(c.segmentation);
 }
 
-// The GPU that the options name.
-DeviceProperties device_of(const FileRequest& r) {
-  for (const DeviceProperties& d : device_presets())
-    if (r.has(d.name)) return d;
-  return default_device();
-}
-
 // schedule [DEVICE] [neighbours]: what schedulers decide on this GPU for the module's inputs `host`, of which only shapes and
 // strides count, so they may be large; and the steps that this gives. neighbours: the choices that a search would try.
 std::string run_schedule(const Module& m, const FileRequest& r) {
@@ -445,7 +438,7 @@ const std::map<std::string, Kind>& kinds() {
       {"picture", run_picture}, {"changes", run_changes}, {"ops", run_ops},           {"sweep", run_sweep},
       {"calls", run_calls},     {"json", run_json},       {"dot", run_dot},           {"digests", run_digests},
       {"explain", run_explain}, {"host", host_text},      {"schedule", run_schedule}, {"launch", run_launch},
-      {"tune", run_tune}};
+      {"tune", run_tune},       {"bytes", bytes_text},    {"report", report_text},    {"products", products_text}};
   return list;
 }
 

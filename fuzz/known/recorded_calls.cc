@@ -210,6 +210,20 @@ std::string text_calls() {
                                     "\x01\x1f",
                                     "\xc3\xa9",
                                     "\xff",
+                                    "\xc1\xbf",
+                                    "\xc2\x80",
+                                    "\xdf\x7f",
+                                    "\xe0\x9f\xbf",
+                                    "\xe0\xa0\x80",
+                                    "\xe2\x82",
+                                    "\xed\x9f\xbf",
+                                    "\xed\xa0\x80",
+                                    "\xf0\x8f\xbf\xbf",
+                                    "\xf0\x90\x80\x80",
+                                    "\xf4\x8f\xbf\xbf",
+                                    "\xf4\x90\x80\x80",
+                                    "\xf4\x8f\xbf",
+                                    "\xf5\x80\x80\x80",
                                     "\\x4A",
                                     "\"\\x4a\"",
                                     "\"\\n\"",
@@ -358,7 +372,8 @@ const std::map<std::string_view, std::string (*)()>& tables() {
                                                                      {"scalars", scalar_calls},
                                                                      {"devices", device_calls},
                                                                      {"keys", key_calls},
-                                                                     {"texts", text_calls}};
+                                                                     {"texts", text_calls},
+                                                                     {"types", type_calls}};
   return list;
 }
 
