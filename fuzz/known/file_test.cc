@@ -246,7 +246,7 @@ std::string elements_text(const ProgramOutput& output) {
 }
 
 // run: the outputs of the host executor for the module's inputs `host`, with the module's steps. run unfused: without
-// them.
+// them. run layouts: tensors of ATen's have the layouts that ATen gives them.
 std::string run_run(const Module& m, const FileRequest& r) {
   verify(m);
   const Graph& g = main_graph(m);
@@ -254,6 +254,7 @@ std::string run_run(const Module& m, const FileRequest& r) {
   CompileOptions options;
   const StepList* list = find_steps(m, g.name);
   if (list != nullptr && !r.has("unfused")) options.steps = list->steps;
+  if (r.has("layouts")) options.inputs = bound_inputs(arguments), options.infer = infer_by_aten();
   const Compiled compiled = compile(g, bind_sizes(g, bound_inputs(arguments)), options);
   const std::vector<NamedKernel> kernels = named_kernels(compiled);
   const auto device = make_host_device();
@@ -296,6 +297,12 @@ std::string run_changes(const Module& m, const FileRequest& r) {
     if (!g.regions[0].ops.empty()) whole.graphs.push_back(g);
   whole.segmentations.push_back(c.segmentation);
   return recorded_module_changes(whole);
+}
+
+// bytes: every change of one byte of the module, and what reading it says. bytes bundle: changes of one member of a bundle of
+// the program as compiled.
+std::string run_bytes(const Module& m, const FileRequest& r) {
+  return r.has("bundle") ? recorded_bundle_changes(m) : recorded_byte_changes(m);
 }
 
 // ops: each op with drawn operands. sweep: each kind of step.
@@ -445,7 +452,7 @@ const std::map<std::string, Kind>& kinds() {
       {"picture", run_picture}, {"changes", run_changes}, {"ops", run_ops},           {"sweep", run_sweep},
       {"calls", run_calls},     {"json", run_json},       {"dot", run_dot},           {"digests", run_digests},
       {"explain", run_explain}, {"host", host_text},      {"schedule", run_schedule}, {"launch", run_launch},
-      {"tune", run_tune}};
+      {"tune", run_tune},       {"bytes", run_bytes}};
   return list;
 }
 
