@@ -22,6 +22,7 @@
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "ir/verify/verify.h"
+#include "passes/automatic/plan_report.h"
 #include "passes/lower/lower.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/pipeline/tune.h"
@@ -99,14 +100,32 @@ DeviceProperties device_of(const FileRequest& r) {
   return default_device();
 }
 
-// schedule [DEVICE] [neighbours]: what schedulers decide on this GPU for the module's inputs `host`, of which only shapes and
-// strides count, so they may be large; and the steps that this gives. neighbours: the choices that a search would try.
+// Why segments that hand a tensor to one another are apart.
+std::string merges_text(const Graph& fusion, const Bindings& bindings, const Compiled& c,
+                        const DeviceProperties& device) {
+  const PlanReport report =
+      report_plan(c.concretized, c.segmentation, c.automatic->decisions,
+                  {.sizes = rebind(fusion, bindings, c.concretized), .memory = c.automatic->memory, .device = device});
+  std::string out;
+  for (const PlanMerge& m : report.merges) {
+    out += fmt::format("// @{} and @{} are apart\n", report.parts[m.from].segment, report.parts[m.to].segment);
+    if (!m.heuristics.empty()) out += "//   or " + m.heuristics + "\n";
+    for (const Declined& other : m.declined) out += "//   not " + other.scheduler + ": " + other.why + "\n";
+  }
+  return out;
+}
+
+// schedule [DEVICE] [neighbours] [merges]: what schedulers decide on this GPU for the module's inputs `host`, of which only shapes and
+// strides count, so they may be large; and the steps that this gives. neighbours: the choices that a search would try. merges:
+// why segments are apart, in place of the steps.
 std::string run_schedule(const Module& m, const FileRequest& r) {
   verify(m);
   const Graph& g = main_graph(m);
   const CompileOptions options{
       .device = device_of(r), .inputs = bound_inputs(host_specs(m, g)), .others = r.has("neighbours")};
-  const Compiled c = compile(g, bind_sizes(g, options.inputs), options);
+  const Bindings bindings = bind_sizes(g, options.inputs);
+  const Compiled c = compile(g, bindings, options);
+  if (r.has("merges")) return merges_text(g, bindings, c, device_of(r));
   std::string out;
   for (const Decision& d : c.automatic->decisions) {
     out += decision_text(d);
