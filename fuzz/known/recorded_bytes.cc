@@ -19,7 +19,7 @@ namespace fusebox::fuzz {
 namespace {
 
 // Most changes of one member: those of a graph's are spread over the graphs.
-constexpr size_t kMostChanges = 8;
+constexpr size_t kMostChanges = 5;
 
 std::string sum_of(std::string_view bytes) {
   Checksum sum;
