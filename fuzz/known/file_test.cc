@@ -115,9 +115,9 @@ std::string merges_text(const Graph& fusion, const Bindings& bindings, const Com
   return out;
 }
 
-// schedule [DEVICE] [neighbours] [merges]: what schedulers decide on this GPU for the module's inputs `host`, of which only shapes and
-// strides count, so they may be large; and the steps that this gives. neighbours: the choices that a search would try. merges:
-// why segments are apart, in place of the steps.
+// schedule [DEVICE] [neighbours] [merges]: what schedulers decide on this GPU for the module's inputs `host`, of which only
+// shapes and strides count, so they may be large; and the steps that this gives. neighbours: the choices that a search would
+// try. merges: why segments are apart, in place of the steps.
 std::string run_schedule(const Module& m, const FileRequest& r) {
   verify(m);
   const Graph& g = main_graph(m);

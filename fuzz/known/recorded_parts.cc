@@ -1,5 +1,5 @@
-// Tables of calls of parts that programs reach with few of their operands: the evaluation of scalars, the builder of kernels,
-// launches with wrong arguments, refusals of a graph that no text gives, and an algebra with very many loops.
+// Tables of calls that programs make with few of the possible arguments: the evaluation of scalars, the builder of kernels,
+// launches, resolutions of symbolic axes, and an algebra with very many loops.
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
@@ -223,7 +223,7 @@ std::string resolution_calls() {
   return out;
 }
 
-// Tables of the algebra find an atom, a product and a form by a hash of 32 bits, and two of so many have one.
+// The algebra's tables find atoms, products and forms by hashes of 32 bits. Two of this many loops have the same hash.
 std::string many_loop_calls() {
   constexpr int kLoops = 119000;
   IndexAlgebra a;
