@@ -11,6 +11,7 @@
 #include "ir/verify/verify.h"
 #include "passes/host/launch_code.h"
 #include "replay/data/input.h"
+#include "replay/run/aten_segment.h"
 
 namespace fusebox::fuzz {
 namespace {
@@ -53,6 +54,7 @@ Compiled compiled_for_host(const Module& m, const FileRequest& r) {
   CompileOptions options;
   options.inputs = bound_inputs(host_arguments(m, g));
   if (r.has("automatic")) options.device = default_device();
+  if (r.has("layouts")) options.infer = infer_by_aten();
   if (const StepList* list = find_steps(m, g.name); list != nullptr && !r.has("unfused") && !r.has("automatic"))
     options.steps = list->steps;
   return compile(g, bind_sizes(g, options.inputs), options);

@@ -40,6 +40,21 @@ std::string range_text(const std::string& input, const FileRequest& r);
 // a host program the launch record alone.
 std::string host_text(const Module& m, const FileRequest& r);
 
+// bytes KIND: the bytes that the program is kept as, of which each is changed in turn, and what reading them says. KIND is
+// module, bundle, record, image, launch or signature; with `kinds`, the bytes of each are read as those of the others.
+std::string bytes_text(const Module& m, const FileRequest& r);
+
+// report [DEVICE]: the automatic plan for the module's inputs `host`, with what its segments read and write and why they are not
+// merged, and what planning took.
+std::string report_text(const Module& m, const FileRequest& r);
+
+// products: of each fusion of the file, whether it is one call of a library, which products may stay wide, by what they are scaled,
+// why they stand alone, and which casts give them again.
+std::string products_text(const Module& m, const FileRequest& r);
+
+// The GPU that the options name.
+DeviceProperties device_of(const FileRequest& r);
+
 // The module's inputs `host` of the graph, and their tensors. Throw kMissingInput without them.
 const InputSpecs& host_specs(const Module& m, const Graph& g);
 std::vector<Argument> host_arguments(const Module& m, const Graph& g);

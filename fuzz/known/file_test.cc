@@ -22,6 +22,7 @@
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "ir/verify/verify.h"
+#include "passes/automatic/plan_report.h"
 #include "passes/lower/lower.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/pipeline/tune.h"
@@ -92,21 +93,32 @@ std::string automatic_plan(const Module& m) {
   return out + print(c.segmentation);
 }
 
-// The GPU that the options name.
-DeviceProperties device_of(const FileRequest& r) {
-  for (const DeviceProperties& d : device_presets())
-    if (r.has(d.name)) return d;
-  return default_device();
+// Why segments that hand a tensor to one another are apart.
+std::string merges_text(const Graph& fusion, const Bindings& bindings, const Compiled& c,
+                        const DeviceProperties& device) {
+  const PlanReport report =
+      report_plan(c.concretized, c.segmentation, c.automatic->decisions,
+                  {.sizes = rebind(fusion, bindings, c.concretized), .memory = c.automatic->memory, .device = device});
+  std::string out;
+  for (const PlanMerge& m : report.merges) {
+    out += fmt::format("// @{} and @{} are apart\n", report.parts[m.from].segment, report.parts[m.to].segment);
+    if (!m.heuristics.empty()) out += "//   or " + m.heuristics + "\n";
+    for (const Declined& other : m.declined) out += "//   not " + other.scheduler + ": " + other.why + "\n";
+  }
+  return out;
 }
 
-// schedule [DEVICE] [neighbours]: what schedulers decide on this GPU for the module's inputs `host`, of which only shapes and
-// strides count, so they may be large; and the steps that this gives. neighbours: the choices that a search would try.
+// schedule [DEVICE] [neighbours] [merges]: what schedulers decide on this GPU for the module's inputs `host`, of which only
+// shapes and strides count, so they may be large; and the steps that this gives. neighbours: the choices that a search would
+// try. merges: why segments are apart, in place of the steps.
 std::string run_schedule(const Module& m, const FileRequest& r) {
   verify(m);
   const Graph& g = main_graph(m);
   const CompileOptions options{
       .device = device_of(r), .inputs = bound_inputs(host_specs(m, g)), .others = r.has("neighbours")};
-  const Compiled c = compile(g, bind_sizes(g, options.inputs), options);
+  const Bindings bindings = bind_sizes(g, options.inputs);
+  const Compiled c = compile(g, bindings, options);
+  if (r.has("merges")) return merges_text(g, bindings, c, device_of(r));
   std::string out;
   for (const Decision& d : c.automatic->decisions) {
     out += decision_text(d);
@@ -246,7 +258,7 @@ std::string elements_text(const ProgramOutput& output) {
 }
 
 // run: the outputs of the host executor for the module's inputs `host`, with the module's steps. run unfused: without
-// them.
+// them. run layouts: tensors of ATen's have the layouts that ATen gives them.
 std::string run_run(const Module& m, const FileRequest& r) {
   verify(m);
   const Graph& g = main_graph(m);
@@ -254,6 +266,7 @@ std::string run_run(const Module& m, const FileRequest& r) {
   CompileOptions options;
   const StepList* list = find_steps(m, g.name);
   if (list != nullptr && !r.has("unfused")) options.steps = list->steps;
+  if (r.has("layouts")) options.inputs = bound_inputs(arguments), options.infer = infer_by_aten();
   const Compiled compiled = compile(g, bind_sizes(g, bound_inputs(arguments)), options);
   const std::vector<NamedKernel> kernels = named_kernels(compiled);
   const auto device = make_host_device();
@@ -296,6 +309,12 @@ std::string run_changes(const Module& m, const FileRequest& r) {
     if (!g.regions[0].ops.empty()) whole.graphs.push_back(g);
   whole.segmentations.push_back(c.segmentation);
   return recorded_module_changes(whole);
+}
+
+// members: every change of one byte of the module, and what reading it says. members bundle: changes of one member of a bundle of
+// the program as compiled.
+std::string run_members(const Module& m, const FileRequest& r) {
+  return r.has("bundle") ? recorded_bundle_changes(m) : recorded_byte_changes(m);
 }
 
 // ops: each op with drawn operands. sweep: each kind of step.
@@ -445,7 +464,8 @@ const std::map<std::string, Kind>& kinds() {
       {"picture", run_picture}, {"changes", run_changes}, {"ops", run_ops},           {"sweep", run_sweep},
       {"calls", run_calls},     {"json", run_json},       {"dot", run_dot},           {"digests", run_digests},
       {"explain", run_explain}, {"host", host_text},      {"schedule", run_schedule}, {"launch", run_launch},
-      {"tune", run_tune}};
+      {"tune", run_tune},       {"bytes", bytes_text},    {"report", report_text},    {"products", products_text},
+      {"members", run_members}};
   return list;
 }
 

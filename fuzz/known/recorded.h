@@ -20,6 +20,12 @@ std::string recorded_step_changes(const Module& m);
 // The launch record of a host program with one byte changed.
 std::string recorded_launch_changes(const Graph& host);
 
+// The module's bytes with one byte changed, or cut off, and what reading says.
+std::string recorded_byte_changes(const Module& m);
+// A bundle of the module, its compiled form and a run, with one member changed: what writing says, and what reading says of the
+// bytes, be they written or not. Then records alone, with what their readers must know.
+std::string recorded_bundle_changes(const Module& m);
+
 // A text with one token or one character changed, read and verified.
 std::string recorded_slips(std::string_view text);
 

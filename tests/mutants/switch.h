@@ -100,9 +100,13 @@ struct OffBy {
   }
 };
 
+// __int128 too, which strict mode does not count as arithmetic.
 template <class T>
-inline constexpr bool is_plain =
-    std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_pointer_v<T> || std::is_null_pointer_v<T>;
+inline constexpr bool is_number =
+    std::is_arithmetic_v<T> || std::is_same_v<T, __int128> || std::is_same_v<T, unsigned __int128>;
+
+template <class T>
+inline constexpr bool is_plain = is_number<T> || std::is_enum_v<T> || std::is_pointer_v<T> || std::is_null_pointer_v<T>;
 
 // The value of `Changed` for operands with built-in operators; other types keep the original.
 template <class Original, class Changed, int kNumber, bool kConstexpr = false, class A, class B>
@@ -146,7 +150,7 @@ constexpr U replaced(const T& original, U changed) {
 // The operand of a minus sign that is left out.
 template <int kNumber, bool kConstexpr = false, class T>
 constexpr T plus(const T& negative) {
-  if constexpr (std::is_arithmetic_v<T>) {
+  if constexpr (is_number<T>) {
     if (!is_reached<kNumber, kConstexpr>()) [[likely]]
       return negative;
     is_other(negative, static_cast<T>(-negative));
