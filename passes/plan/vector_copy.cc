@@ -34,6 +34,36 @@ bool divides_each(const KernelPlan& plan, IndexAlgebra& algebra, AtomId atom, in
   return true;
 }
 
+// The facts as words. A schedule is judged in one graph and planned in another, where atoms and values have another order.
+std::vector<std::string> words_of(const Graph& g, const std::set<Divisibility>& facts) {
+  std::vector<std::string> words;
+  for (const Divisibility& d : facts) {
+    std::vector<std::string> factors;
+    for (const ScalarParameter& p : d.product)
+      factors.push_back(p.stride_of ? g[p.stride_of].name + "." + std::to_string(p.axis) : g[p.scalar].name);
+    std::ranges::sort(factors);
+    words.push_back(std::to_string(d.divisor));
+    words.insert(words.end(), factors.begin(), factors.end());
+  }
+  return words;
+}
+
+// Whether the width divides one of the factors. Of several, the one that needs the fewest facts, or the first by their words.
+bool divides_one(const KernelPlan& plan, IndexAlgebra& algebra, const std::vector<AtomId>& factors, int64_t width,
+                 std::set<Divisibility>& needed) {
+  std::optional<std::set<Divisibility>> best;
+  for (const AtomId factor : factors) {
+    std::set<Divisibility> own;
+    if (!divides_each(plan, algebra, factor, width, own)) continue;
+    const auto rank = [&](const std::set<Divisibility>& facts) {
+      return std::pair(facts.size(), words_of(*plan.graph, facts));
+    };
+    if (!best || rank(own) < rank(*best)) best = std::move(own);
+  }
+  if (best) needed.merge(*best);
+  return best.has_value();
+}
+
 // Whether the width divides the form. The launch may check part of it: `needed` gets those facts. False: it cannot be
 // shown.
 bool divided(const KernelPlan& plan, IndexAlgebra& algebra, Form form, int64_t width, std::set<Divisibility>& needed) {
@@ -44,7 +74,7 @@ bool divided(const KernelPlan& plan, IndexAlgebra& algebra, Form form, int64_t w
     std::vector<ScalarParameter> product;
     bool has_stride = false;
     const std::vector<AtomId> factors(term.factors.begin(), term.factors.end());
-    if (std::ranges::any_of(factors, [&](AtomId f) { return divides_each(plan, algebra, f, rest, needed); })) continue;
+    if (divides_one(plan, algebra, factors, rest, needed)) continue;
     for (AtomId f : factors) {
       const AtomView atom = algebra.atom(f);
       if (atom.kind != AtomKind::kSymbol) continue;

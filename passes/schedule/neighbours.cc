@@ -8,6 +8,7 @@ namespace fusebox {
 namespace {
 
 constexpr int64_t kMostThreads = 1024;
+constexpr int64_t kMostTile = 64;  // of which elements of 8 bytes take 32 KiB of shared memory
 
 // One choice that becomes twice or half as large. `against`: another one that moves the other way, so that their product
 // stays. Empty: none.
@@ -46,7 +47,7 @@ bool follow(Heuristics& h) {
     std::erase_if(h.choices, [](const Heuristic& c) { return c.key.starts_with('%') && c.word.empty(); });
   // A row of a tile has a thread for each vector, and a block has so many rows of threads.
   if (const int64_t* tile = find_number(h, "tile"))
-    if (*tile < vector || *tile / vector * h.number("rows") > kMostThreads) return false;
+    if (*tile < vector || *tile > kMostTile || *tile / vector * h.number("rows") > kMostThreads) return false;
   return !threads || *threads <= kMostThreads;
 }
 

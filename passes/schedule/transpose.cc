@@ -254,7 +254,8 @@ Heuristics transpose_choose(const ScheduleView& view) {
   const Graph& g = view.fusion;
   const ValueId reference = reference_of(view);
   const auto axes = logical_without_reductions(g, g.tensor_of(reference));
-  const Turned found = *turned(*prepared_of(view));
+  const auto prepared = prepared_of(view);
+  const Turned found = *turned(*prepared);
   Heuristics h{.scheduler = "transpose", .choices = {}};
   h.set("reference", "%" + g[reference].name);
   h.set("across", static_cast<int64_t>(found.across));
@@ -269,7 +270,11 @@ Heuristics transpose_choose(const ScheduleView& view) {
   // bytes are as fast in small tiles, whose barriers few threads wait for: [6007, 9001] in bf16 takes 102 µs. Elements of four
   // bytes need more threads: [10752, 13752] in f32 takes 418 µs, and 425 µs in tiles of 32.
   const bool is_narrow = widest_stream(view, reference) <= 2, has_single_halves = vector == 1 && is_narrow;
-  const int64_t tile = is_large && !has_single_halves ? kLargeTile : std::max(kLeastTile, 8 * vector);
+  int64_t tile = is_large && !has_single_halves ? kLargeTile : std::max(kLeastTile, 8 * vector);
+  // Several blocks of a multiprocessor share its memory.
+  int64_t bytes = 0;  // for each element of the tile
+  for (const std::string& load : found.loads) bytes += size_bytes(prepared->w.graph()[prepared->w.tensor(load)].dtype);
+  while (tile > kLeastTile && 2 * tile * tile * bytes > view.device.shared_block_bytes) tile /= 2;
   const int64_t threads = !is_large || (is_narrow && vector > 1) ? kThreads : is_narrow ? kThreads / 2 : 2 * kThreads;
   h.set("tile", tile);
   h.set("vector", vector);
