@@ -70,9 +70,11 @@ Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b
   if (terms == 0) error = at::zeros_like(error);
   at::Tensor spread = spread_of(f, a, b, value);
   if (addend) {
-    // ATen may round the product to its dtype before it adds.
-    const at::Tensor product_size = finite_sizes(value);
-    error = error + (product_size + finite_sizes(addend->value)) * (ulp_of(real_of(declared), 1.0) / 2);
+    // ATen may round the product to its dtype before it adds. Or it begins with the addend, and each of the products is
+    // added to it: so it does where rows have the stride 0.
+    const at::Tensor product_size = finite_sizes(value), addend_size = finite_sizes(addend->value);
+    error = error + (product_size + addend_size) * (ulp_of(real_of(declared), 1.0) / 2) +
+            addend_size * (2.02 * parts * n * unit_roundoff(declared));
     if (real_of(declared) != accumulator) error = error + ulp_of(real_of(declared), 0.0) / 2;
     sizes = sizes + finite_sizes(addend->value);
     if (!addend->exact()) spread = spread + addend->bound;
