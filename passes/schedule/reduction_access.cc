@@ -58,6 +58,7 @@ class Finder {
       (c.is_input ? result.loads : result.stores).push_back(g_[c.value].name);
       result.merges_first = result.merges_first && holds_without_gap(c.value, result.reduced);
     }
+    result.sums = sums_in_vectors(result);
     return result;
   }
 
@@ -127,6 +128,22 @@ class Finder {
           }))
         bytes += size_bytes(g_[c.value].dtype);
     return bytes;
+  }
+
+  std::vector<std::string> sums_in_vectors(const ReductionAccess& access) const {
+    std::vector<std::string> result;
+    if (space_.is_reduced(access.innermost)) return result;
+    for (const OutputRef& out : outputs(g_)) {
+      const auto is_output = [&](OpId reader) { return g_[reader].kind == OpKind::kOutput; };
+      if (!g_.is_tensor(out.value) || out.alias || space_.is_full(out.value) ||
+          !std::ranges::all_of(readers_[out.value.index], is_output))
+        continue;
+      const int64_t width = std::min(access.vector, kVectorBytes / size_bytes(g_[out.value].dtype));
+      if (bits(g_[out.value].dtype) >= 8 && width > 1 && g_[g_[out.value].def].kind != OpKind::kInput &&
+          lies_in_vectors(Candidate{out.value, false, {}}, access.innermost, width))
+        result.push_back(g_[out.value].name);
+    }
+    return result;
   }
 
   // Whether the tensor's elements along the axis lie side by side, and start at a multiple of the width.

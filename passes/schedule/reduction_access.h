@@ -18,6 +18,9 @@ struct ReductionAccess {
   int64_t vector = 1;                      // elements; 1: none
   int64_t bytes = 1;                       // of an element of the widest tensor that is read or stored in vectors
   std::vector<std::string> loads, stores;  // in vectors: inputs, outputs that are full
+  // Sums of columns that one thread may store in vectors of 16 bytes, or of all its elements: they lie along the innermost axis,
+  // which is kept.
+  std::vector<std::string> sums;
   // The vectors lie in the product of all reduced axes: each such tensor holds these axes without a gap.
   bool merges_first = false;
 };

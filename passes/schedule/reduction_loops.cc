@@ -13,6 +13,7 @@
 #include "passes/schedule/reduction_passes.h"
 #include "passes/schedule/reduction_splits.h"
 #include "passes/schedule/step_draft.h"
+#include "passes/schedule/vector_width.h"
 
 namespace fusebox {
 
@@ -55,7 +56,7 @@ class LoopPlanner {
     copy_outputs();
     std::optional<ColumnParts> parts;
     if (has_parts_) parts.emplace(g_, space_, access_, h_, names_, steps_).split_off();
-    split_ = split_reference(g_, space_, access_, h_, names_, steps_);
+    split_ = split_reference(g_, access_, ref_, h_, names_, steps_);
     Names order;
     for (const ScheduledLoop& loop : split_.loops) order.push_back(loop.name);
     steps_.reorder(ref_, order);
@@ -129,13 +130,20 @@ class LoopPlanner {
         const std::string copy = names_.tensor(name);
         steps_.cache_fork(name, copy);
         stored_[name] = copy;
-      } else if (is_vectorized) {
+      } else if (is_vectorized || stores_sums_in_vectors(name)) {
         const std::string made = names_.tensor(name);
         steps_.cache_before(name, made);
         made_.push_back(made);
         stored_[name] = name;
+        if (name == ref_) ref_ = made;
       }
     }
+  }
+
+  // A thread has whole columns then.
+  bool stores_sums_in_vectors(const std::string& output) const {
+    return h_.word("form") == "passes" && h_.number("vector") > 1 && h_.number("warps") == 1 &&
+           h_.number("slices") == 1 && std::ranges::count(access_.sums, output) > 0;
   }
 
   std::string domain(const std::string& wanted) { return names_.domain(wanted); }
@@ -196,8 +204,18 @@ class LoopPlanner {
           steps_.parallelize(copy, split_.unrolled, ParallelType::kUnroll);
         if (in_vectors_.contains(input)) steps_.parallelize(copy, split_.vector, ParallelType::kVectorize);
       }
-    for (const auto& [output, store] : stored_)
+    for (const auto& [output, store] : stored_) {
       if (in_vectors_.contains(output)) steps_.parallelize(store, split_.vector, ParallelType::kVectorize);
+      if (!stores_sums_in_vectors(output)) continue;
+      const int64_t most = kVectorBytes / size_bytes(g_[*find_value(g_, output)].dtype);
+      std::string chunk = split_.vector;
+      if (h_.number("vector") > most) {
+        const std::string parts = domain("p");
+        chunk = domain("e");
+        steps_.split(store, split_.vector, most, parts, chunk);
+      }
+      steps_.parallelize(store, chunk, ParallelType::kVectorize);
+    }
   }
 
   bool is_full(const std::string& name) const { return space_.is_full(*find_value(g_, name)); }
@@ -291,7 +309,7 @@ class LoopPlanner {
   const Names of_one_;            // sizes
   FreshNames names_;
   StepDraft steps_;
-  const std::string ref_;
+  std::string ref_;  // the reference of the space, or what is stored in it
   const std::set<std::string> in_vectors_;
   const bool is_inner_, keeps_row_, makes_again_, walks_, has_parts_, shares_rows_;
   std::map<std::string, std::string> cached_;               // input → its copy

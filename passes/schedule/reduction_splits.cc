@@ -6,14 +6,14 @@ namespace {
 
 class Splitter {
  public:
-  Splitter(const Graph& g, const ReductionSpace& space, const ReductionAccess& access, const Heuristics& h,
+  Splitter(const Graph& g, const ReductionAccess& access, const std::string& reference, const Heuristics& h,
            FreshNames& names, StepDraft& steps)
       : g_(g),
         access_(access),
         h_(h),
         names_(names),
         steps_(steps),
-        ref_(g[space.reference].name),
+        ref_(reference),
         vector_(h.number("vector")),
         walks_(h.scheduler == "inner_outer") {}
 
@@ -204,9 +204,9 @@ class Splitter {
 
 }  // namespace
 
-SplitLoops split_reference(const Graph& g, const ReductionSpace& space, const ReductionAccess& access,
+SplitLoops split_reference(const Graph& g, const ReductionAccess& access, const std::string& reference,
                            const Heuristics& h, FreshNames& names, StepDraft& steps) {
-  return Splitter(g, space, access, h, names, steps).run();
+  return Splitter(g, access, reference, h, names, steps).run();
 }
 
 }  // namespace fusebox

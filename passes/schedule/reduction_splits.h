@@ -30,7 +30,7 @@ struct SplitLoops {
 };
 
 // The steps go to `steps`, and the loops' names come from `names`.
-SplitLoops split_reference(const Graph& g, const ReductionSpace& space, const ReductionAccess& access,
+SplitLoops split_reference(const Graph& g, const ReductionAccess& access, const std::string& reference,
                            const Heuristics& h, FreshNames& names, StepDraft& steps);
 
 }  // namespace fusebox
