@@ -242,6 +242,8 @@ void judge(OracleRun& run, RandomSource& random) {
   try {
     Compiled c = compile(run.fusion(), larger->sizes, options);
     check_decisions(run, "larger", c, larger->sizes, device);
+    what = "a launch for sizes that the plan was made for";
+    check_launches(run, c, *larger, device);
     if (takes_neighbour) {
       what = "a neighbour of the plan";
       take_neighbour(c, options, random);
@@ -249,8 +251,6 @@ void judge(OracleRun& run, RandomSource& random) {
     }
     what = "the steps of the plan alone";
     check_steps(run, c, *larger, options);
-    what = "a launch for sizes that the plan was made for";
-    if (!takes_neighbour) check_launches(run, c, *larger, device);
     what = "the plan for larger sizes, with the case's own";
     // A program whose symbolic axes are others, or whose indices are too narrow here, serves other sizes only.
     CompileOptions again = options;

@@ -47,7 +47,7 @@ class LoopPlanner {
         makes_again_(h.has("keep")),
         walks_(h.scheduler == "inner_outer"),
         has_parts_(h.has("walkers")),
-        shares_rows_(h.scheduler == "persistent" && h.number("slices") > 1) {}
+        waits_(h.has("most_rows")) {}
 
   std::vector<Step> run() {
     copy_inputs();
@@ -276,12 +276,21 @@ class LoopPlanner {
     for (const std::string& size : of_one_) steps_.assume_equal(size, 1);
     if (const int64_t longest = h_.number_or("longest", 0); longest > 0 && !defects_.has(Defect::kRowFactLeftOut))
       assume_at_most(space_.reduced, longest);
-    if (shares_rows_) assume_at_most(space_.kept, h_.number("most_rows"));
+    if (waits_) state_blocks();
     if (const int64_t blocks = h_.number_or("cluster", 1); blocks > 1)
       steps_.cluster(blocks, access_.kept.empty() ? ParallelType::kGridX : ParallelType::kGridY);
     // Blocks that wait for one another are launched together, behind whatever is in front of them.
-    if (!shares_rows_ && begins_early_) steps_.dependent_launch();
+    if (!waits_ && begins_early_) steps_.dependent_launch();
     if (!defects_.has(Defect::kBoundLeftOut)) steps_.bound_launch(h_.number("threads"), h_.number("blocks"));
+  }
+
+  // The blocks of a grid that wait for one another are as many as rows, or as the columns of a block take them.
+  void state_blocks() {
+    if (!h_.has("most_columns")) return assume_at_most(space_.kept, h_.number("most_rows"));
+    std::vector<DomainId> others = space_.kept;
+    std::erase(others, access_.innermost);
+    assume_at_most({access_.innermost}, h_.number("most_columns"));
+    assume_at_most(others, h_.number("most_rows"));
   }
 
   void assume_at_most(const std::vector<DomainId>& axes, int64_t bound) {
@@ -311,7 +320,7 @@ class LoopPlanner {
   StepDraft steps_;
   std::string ref_;  // the reference of the space, or what is stored in it
   const std::set<std::string> in_vectors_;
-  const bool is_inner_, keeps_row_, makes_again_, walks_, has_parts_, shares_rows_;
+  const bool is_inner_, keeps_row_, makes_again_, walks_, has_parts_, waits_;
   std::map<std::string, std::string> cached_;               // input → its copy
   std::map<std::string, std::vector<std::string>> copies_;  // input → all copies
   // Copies that only later passes read, where a thread has one access of each. They share no loop, so they are loaded

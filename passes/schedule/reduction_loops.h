@@ -14,7 +14,8 @@
 //   unroll     passes: accesses of a thread to one tensor that are under way together
 //   rows       inner: rows that a block takes at once
 //   slices     blocks that share a row, and combine their parts
-//   most_rows  passes, of several passes: the most rows whose blocks are on the GPU at once
+//   most_rows  passes, where blocks that share rows wait for one another: the most rows whose blocks are on the GPU at once
+//   most_columns  outer: the same of the innermost axis; most_rows is then of the other kept axes
 //   threads    of a block, at most
 //   blocks     that a multiprocessor should hold at once
 //   walk       inner_outer: rows that a thread takes one after another, while it sums columns

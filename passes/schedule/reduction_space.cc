@@ -95,6 +95,25 @@ std::vector<OpId> tensor_ops(const Graph& g) {
   return result;
 }
 
+bool are_brought_together(const Graph& g, const std::vector<ValueId>& reductions) {
+  std::vector<ValueId> of(g.values.size());  // by value: the reduction on which it depends
+  for (OpId id : tensor_ops(g)) {
+    const Op& op = g[id];
+    ValueId source;
+    if (std::ranges::count(reductions, op.results[0]) > 0) {
+      source = op.results[0];
+    } else {
+      for (ValueId v : op.operands) {
+        if (!v || !of[v.index]) continue;
+        if (source && source != of[v.index]) return true;
+        source = of[v.index];
+      }
+    }
+    for (ValueId v : op.results) of[v.index] = source;
+  }
+  return false;
+}
+
 int64_t most_of(const SizeClasses& sizes, const std::vector<DomainId>& domains) {
   int64_t result = 1;
   for (DomainId d : domains)

@@ -74,6 +74,9 @@ class ReductionSpace {
 bool reads_by_loops(const Graph& g, OpId op, ValueId tensor);
 // The ops of the body that make tensors from others, in order; no inputs.
 std::vector<OpId> tensor_ops(const Graph& g);
+// Whether an op depends on the results of two of these reductions, each given by its first result. If blocks share the
+// rows, their last blocks may differ, so that all blocks wait for both (plan_exchanges.cc).
+bool are_brought_together(const Graph& g, const std::vector<ValueId>& reductions);
 // The bound of the product of the domains' extents; INT64_MAX if it is not known.
 int64_t most_of(const SizeClasses& sizes, const std::vector<DomainId>& domains);
 

@@ -79,6 +79,36 @@ TEST(ReductionScheduler, ChoosesBySize) {
             "slices 528 threads 256 blocks 4");
 }
 
+// The last blocks of two sums may differ, so an op that needs both makes all blocks wait, and the GPU must hold them at once.
+TEST(ReductionScheduler, BlocksThatWaitAreHeldAtOnce) {
+  const auto joined = [](const std::string& axes, const std::string& reduction) {
+    return "fusion @f {\n  %m, %n = size\n  %x = input f16[%m, %n] contiguous\n  %xx = mul %x, %x\n  %s" + reduction +
+           " %x over " + axes + "\n  %t" + reduction + " %xx over " + axes + "\n  %y = sub %t, %s\n  output %y\n}\n";
+  };
+  const int64_t held = default_device().multiprocessors;
+  size_t sliced = 0;
+  for (const std::string axes : {"[0]", "[1]", "[0, 1]"})
+    for (const std::string reduction : {" = sum", ", %d, %k = welford"})
+      for (int64_t m : {1, 7, 64, 140, 200, 4099, 1 << 20})
+        for (int64_t n : {1, 3, 64, 200, 4099, 1 << 20}) {
+          std::string program = joined(axes, reduction);
+          if (reduction != " = sum") program.replace(program.find("%t, %d, %k"), 10, "%t, %e, %l");
+          const View v = view_of(program, {{m, n}});
+          const Scheduler& s = *find_scheduler("reduction");
+          if (s.declines(v.view())) continue;
+          const Heuristics h = s.choose(v.view());
+          SCOPED_TRACE(axes + reduction + " of " + std::to_string(m) + "x" + std::to_string(n) + ": " + text(h));
+          if (h.number("slices") == 1) continue;
+          ++sliced;
+          const int64_t width = h.number("vector") * h.number("lanes"), bound = h.number("most_rows");
+          const int64_t columns = h.number_or("most_columns", 1);
+          EXPECT_LE(h.number("slices") * bound * ((columns + width - 1) / width), h.number("blocks") * held);
+          EXPECT_GE(bound * columns, axes == "[0]" ? n : axes == "[1]" ? m : 1);
+          EXPECT_EQ(print_steps(s.plan(v.view(), h)).find("dependent_launch"), std::string::npos);
+        }
+  EXPECT_GT(sliced, 20u);
+}
+
 // Running moments of narrow accesses are bound by arithmetic: more loads at once, and no other row in the block.
 TEST(ReductionScheduler, NarrowMomentsLoadMoreAtOnce) {
   std::string moments = kRowSum;
@@ -375,6 +405,12 @@ TEST(InnerOuterScheduler, DeclinesWithAReason) {
                 "add %c, %ab\n  output %d\n}\n",
                 {{16384, 64}}),
             "declines: %c depends on a sum of columns");
+  // The last blocks of two column sums may differ.
+  EXPECT_EQ(ask("inner_outer",
+                "fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n]\n  %a = sum %x over [1]\n  %b = sum %x over "
+                "[0]\n  %c = max %x over [0]\n  %d = add %b, %c\n  output %a\n  output %d\n}\n",
+                {{16384, 64}}),
+            "declines: an op depends on two sums of columns, for which all blocks would wait");
 }
 
 // An output over an input lies in the input's memory, whose rows may stand apart.
