@@ -1,4 +1,5 @@
 // Rules of kernel and host ops. Their results are scalars, buffers and handles.
+#include <algorithm>
 #include <initializer_list>
 #include <span>
 
@@ -70,10 +71,31 @@ enum CollectiveSlot : size_t {
 };
 
 void check_threads(const OpView& c, ValueId place) {
-  for (int64_t p : c.attrs.ints(AttrKey::kThreads))
-    if (p < 0 || p > static_cast<int64_t>(ParallelType::kBlockZ) || !is_thread(static_cast<ParallelType>(p)))
+  const auto list = c.attrs.ints(AttrKey::kThreads);
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (list[i] < 0 || list[i] > static_cast<int64_t>(ParallelType::kBlockZ) ||
+        !is_thread(static_cast<ParallelType>(list[i])))
       fail(c.g, ErrorCode::kBadAttribute, op_text(c.kind) + " names a parallel type that is no thread's in `threads`",
            place);
+    if (std::find(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(i), list[i]) !=
+        list.begin() + static_cast<std::ptrdiff_t>(i))
+      fail(c.g, ErrorCode::kBadAttribute,
+           op_text(c.kind) + " names " + std::string(text(static_cast<ParallelType>(list[i]))) +
+               " twice in `threads`; name each axis once",
+           place);
+  }
+}
+
+// The values that an exchange combines: one, or the three of welford. Average and sum of squares have one dtype, and the
+// count has it too, or is an integer.
+void check_values(const OpView& c, std::span<const ValueId> values, std::string_view what) {
+  const bool is_welford = c.attrs.enumerator(AttrKey::kReduceOp, ReduceOp::kSum) == ReduceOp::kWelford;
+  if (values.size() != (is_welford ? 3 : 1))
+    fail(c.g, ErrorCode::kOperandCount,
+         op_text(c.kind) + " combines one " + std::string(what) + ", or the three of welford", values[0]);
+  if (!is_welford) return;
+  need_same(c, values[1], c.g[values[0]].dtype);
+  if (!is_integer(c.g[values[2]].dtype)) need_same(c, values[2], c.g[values[0]].dtype);
 }
 
 // The number of elements of a buffer that a kernel allocates, if it is a constant.
@@ -87,27 +109,39 @@ void check_collective(const OpView& c) {
   const auto values = c.slot(kCollectiveValues), init = c.slot(kCollectiveInit), in = c.slot(kCollectiveWorkspaces);
   if (values.empty()) fail(c.g, ErrorCode::kOperandCount, op_text(c.kind) + " needs a value", {});
   need_predicate(c, c.slot(kCollectivePredicate)[0]);
-  const bool welford = c.attrs.enumerator(AttrKey::kReduceOp, ReduceOp::kSum) == ReduceOp::kWelford;
-  if (values.size() != (welford ? 3 : 1))
-    fail(c.g, ErrorCode::kOperandCount, op_text(c.kind) + " combines one value, or the three of welford", values[0]);
+  check_values(c, values, "value");
   for (size_t i = 0; i < values.size(); ++i) {
     need_same(c, init[i], c.g[values[i]].dtype);
     need_same(c, in[i], c.g[values[i]].dtype);
+    if (c.g.tensor_of(in[i]).memory == MemoryType::kLocal)
+      fail(c.g, ErrorCode::kBadAttribute,
+           op_text(c.kind) + " has a workspace that one thread sees alone; allocate it in shared memory", in[i]);
   }
-  need_same(c, c.slot(kCollectiveSync)[0], Dtype::kUint32);
+  if (const ValueId sync = c.slot(kCollectiveSync)[0])
+    fail(c.g, ErrorCode::kOperandCount, op_text(c.kind) + " waits for no other block; leave `sync` out", sync);
   check_threads(c, values[0]);
+  const auto threads = c.attrs.ints(AttrKey::kThreads);
+  const bool is_in_block =
+      std::ranges::all_of(threads, [](int64_t p) { return is_block(static_cast<ParallelType>(p)); });
+  if (threads.empty() || !is_in_block)
+    fail(c.g, ErrorCode::kBadAttribute,
+         op_text(c.kind) + " goes over threads of one block; name block.x, block.y or block.z in `threads`", values[0]);
 }
 
 // Groups of lanes divide a warp.
 void check_warp_reduce(const OpView& c) {
   const auto values = c.slot(0);
   if (values.empty()) fail(c.g, ErrorCode::kOperandCount, "warp_reduce needs a value", {});
-  const bool is_welford = c.attrs.enumerator(AttrKey::kReduceOp, ReduceOp::kSum) == ReduceOp::kWelford;
-  if (values.size() != (is_welford ? 3 : 1))
-    fail(c.g, ErrorCode::kOperandCount, "warp_reduce combines one value, or the three of welford", values[0]);
+  check_values(c, values, "value");
   const int64_t width = c.attrs.integer(AttrKey::kWidth, 1);
   if (width < 1 || width > 32 || (width & (width - 1)) != 0)
     fail(c.g, ErrorCode::kBadAttribute, "warp_reduce needs a power of two up to 32 in `width`", values[0]);
+}
+
+// Counters are numbered from 0.
+void check_slot(const OpView& c, ValueId counters) {
+  if (c.attrs.integer(AttrKey::kSlot) < 0)
+    fail(c.g, ErrorCode::kBadAttribute, op_text(c.kind) + " numbers its counters from 0; give such a `slot`", counters);
 }
 
 // The slots of a grid reduction's format.
@@ -118,9 +152,7 @@ void check_arrays(const OpView& c, std::span<const ValueId> arrays,
                   std::initializer_list<std::span<const ValueId>> workspaces) {
   const Graph& g = c.g;
   if (arrays.empty()) fail(g, ErrorCode::kOperandCount, op_text(c.kind) + " needs an array", {});
-  const bool is_welford = c.attrs.enumerator(AttrKey::kReduceOp, ReduceOp::kSum) == ReduceOp::kWelford;
-  if (arrays.size() != (is_welford ? 3 : 1))
-    fail(g, ErrorCode::kOperandCount, op_text(c.kind) + " combines one array, or the three of welford", arrays[0]);
+  check_values(c, arrays, "array");
   const auto elements = elements_of(g, arrays[0]);
   for (size_t i = 0; i < arrays.size(); ++i) {
     if (g.tensor_of(arrays[i]).memory != MemoryType::kLocal || !elements || elements_of(g, arrays[i]) != elements)
@@ -140,6 +172,7 @@ void check_grid_reduce(const OpView& c) {
     fail(g, ErrorCode::kOperandCount,
          "grid_reduce needs a buffer of counters in `sync` to wait for its result, if and only if it says `all`",
          arrays[0]);
+  check_slot(c, c.slot(kGridArrivals)[0]);
   check_threads(c, arrays[0]);
 }
 
@@ -243,7 +276,8 @@ void check_low_level(const OpView& c) {
         fail(g, ErrorCode::kBadAttribute, op_text(c.kind) + " needs a block or grid axis in `on`", {});
       return;
     case OpKind::kGridBarrier:
-      return need_same(c, o(0), Dtype::kUint32);
+      need_same(c, o(0), Dtype::kUint32);
+      return check_slot(c, o(0));
     case OpKind::kBlockReduce:
     case OpKind::kBlockBroadcast:
       return check_collective(c);

@@ -77,7 +77,9 @@ void check_results(const StepContext& c) {
   for (size_t i = 0; i < c.step.results.size(); ++i) {
     const std::string& name = c.step.results[i];
     if (!(domains ? is_plain_word(name) : is_plain_name(name)))
-      c.refuse("a result's name is a letter or _, then letters, digits and _", name);
+      c.refuse(domains ? "a result's name is a letter or _, then letters, digits and _"
+                       : "a result's name has letters, digits and _ alone",
+               name);
     for (size_t k = 0; k < i; ++k)
       if (c.step.results[k] == name)
         c.refuse("two results have one name; give each its own", name, ErrorCode::kStepNameTaken);

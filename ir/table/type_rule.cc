@@ -212,15 +212,20 @@ bool is_too_narrow(OpKind kind, Dtype d) { return demands(kind, kLibrary) && is_
 // Products of scaled matrices take 8-bit floats alone.
 bool is_scaled(Dtype d) { return d == Dtype::kFloat8E4m3 || d == Dtype::kFloat8E5m2; }
 
+constexpr std::string_view kOnlyMoved =
+    "only ops that move elements take this dtype, such as reshape, slice, cat and where";
+
 std::string_view advice_for(OpKind kind, Dtype dtype, uint8_t accepts) {
+  if (is_storage_only(dtype)) return kOnlyMoved;  // no cast takes it either
   if (kind == OpKind::kScaledMm) return "cast to an 8-bit float first, or use matmul";
   if (is_too_narrow(kind, dtype)) return "cast to f16, bf16, f32 or f64 first";
   if (is_random(kind)) return "give it f16, bf16, f32 or f64, and cast the result";
+  if (kind == OpKind::kNextafter || kind == OpKind::kComplex) return "cast to f32 or f64 first";
   if (accepts == kF || accepts == (kF | kC)) return "cast to a floating dtype first";
   if (accepts == kI) return "cast to an integer dtype first";
   if (accepts == (kB | kI)) return "cast to bool or an integer dtype first";
   if (accepts == kC) return "only complex has these parts";
-  if ((accepts & kC) == 0) return "take its real part, or cast it first";
+  if (is_complex(dtype)) return "take its real part, or cast it first";
   return "cast it to a numeric dtype first";
 }
 
@@ -349,7 +354,7 @@ Dtype result_dtype(OpKind kind, std::span<const OperandType> operands, const Att
   if (wanted && !as)
     throw Error(ErrorCode::kBadAttribute, "attribute `as` of " + std::string(row_of(kind).text) + " must be a dtype");
   if (as && is_too_narrow(kind, *as)) refuse(ErrorCode::kUnsupportedDtype, kind, *as, "ask for a wider one", {});
-  if (as && is_storage_only(*as)) refuse(ErrorCode::kUnsupportedDtype, kind, *as, "it has no arithmetic yet", {});
+  if (as && is_storage_only(*as)) refuse(ErrorCode::kUnsupportedDtype, kind, *as, kOnlyMoved, {});
   switch (rule_of(kind).gives) {
     case Gives::kCommon:
       return common;

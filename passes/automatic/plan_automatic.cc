@@ -35,7 +35,8 @@ AutomaticPlan plan_automatic(const Graph& fusion, const AutomaticOptions& option
   const bool is_one = parts.size() == 1 && !parts[0].steps.empty();
   const auto name_of = [&](size_t i) {
     if (i > 0 && i + 1 == parts.size() && options.defects.has(Defect::kPlanNameRepeats)) --i;
-    return part_name(fusion, i, parts.size());
+    const std::string name = part_name(fusion, i, parts.size());
+    return is_one ? name : assignable_name(name);
   };
   // All assignments come before the first schedule, as in lists that people write.
   if (!is_one && !(parts.size() == 1 && options.defects.has(Defect::kPlanUnassigned)))

@@ -93,6 +93,10 @@ class PlanChecker {
     const auto is_loop = [&](size_t position) { return position < plan_.loops_of(op).size(); };
     if (it == plan_.accumulators.end() || it->second.elements < 0 || !std::ranges::all_of(it->second.places, is_loop))
       fail(name(op) + " has no accumulator");
+    const auto exchange = plan_.exchanges.find(op);
+    if ((exchange == plan_.exchanges.end() ? std::vector<ParallelType>() : exchange->second.threads) !=
+        combined_threads(plan_, op))
+      fail(name(op) + " has another exchange than its loops say");
   }
 
   void buffers() {
@@ -149,8 +153,6 @@ class PlanChecker {
     if (e.lanes != 0 && e.lanes != lanes_of(plan_, e))
       fail(name(op) + " is combined by " + std::to_string(e.lanes) + " lanes, which do not hold its rows");
     if (e.is_cluster && (e.is_last || !is_of_axis)) fail(name(op) + " is no exchange of a cluster");
-    if (e.is_grid != reduces_across_blocks(g_, plan_.nest_plan, plan_.nest_of(op)))
-      fail(name(op) + " has another exchange than its loops say");
   }
 
   void accesses() {

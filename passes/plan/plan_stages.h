@@ -57,5 +57,7 @@ KernelPlan plan_refusable(const Graph& scheduled, const PlanOptions& options = {
 void place_in_loops(KernelPlan& plan);
 // The positions of the loops that lay out an accumulator.
 std::vector<size_t> accumulator_places(const KernelPlan& plan, OpId op);
+// The threads that a reduction combines: those of its reduction loops, ascending.
+std::vector<ParallelType> combined_threads(const KernelPlan& plan, OpId op);
 
 }  // namespace fusebox

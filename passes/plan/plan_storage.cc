@@ -85,14 +85,8 @@ class StoragePlanner {
     a.elements = *elements;
     plan_.accumulators.emplace(op, std::move(a));
     Exchange e;
-    const Nest& nest = plan_.nest_of(op);
-    for (size_t i = 0; i < loop.size(); ++i) {
-      const ParallelType p = plan_.parallel_of(nest.path[i]);
-      if (!is_reduction(g_, loop[i]) || !is_thread(p)) continue;
-      e.threads.push_back(p);
-      e.is_grid |= is_grid(p);
-    }
-    std::sort(e.threads.begin(), e.threads.end());
+    e.threads = combined_threads(plan_, op);
+    e.is_grid = std::ranges::any_of(e.threads, is_grid);
     if (!e.threads.empty()) plan_.exchanges.emplace(op, std::move(e));
   }
 
@@ -137,6 +131,17 @@ std::vector<size_t> accumulator_places(const KernelPlan& plan, OpId op) {
   for (size_t i = std::max<size_t>(nest.shared, first_reduction_loop(g, plan.nest_plan, nest)); i < loop.size(); ++i)
     if (!is_reduction(g, loop[i]) && !is_thread(plan.parallel_of(nest.path[i]))) places.push_back(i);
   return places;
+}
+
+std::vector<ParallelType> combined_threads(const KernelPlan& plan, OpId op) {
+  const auto& loop = plan.loops_of(op);
+  std::vector<ParallelType> threads;
+  for (size_t i = 0; i < loop.size(); ++i) {
+    const ParallelType p = plan.parallel_of(plan.nest_of(op).path[i]);
+    if (is_reduction(*plan.graph, loop[i]) && is_thread(p)) threads.push_back(p);
+  }
+  std::sort(threads.begin(), threads.end());
+  return threads;
 }
 
 KernelPlan plan_storage(KernelPlan plan) {

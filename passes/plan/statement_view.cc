@@ -206,12 +206,11 @@ DomainValues StatementView::feed(size_t operand, std::optional<Form> at_axis) {
   const auto& root = root_of(result);
   if (rule == AxisRule::kJoined) feed_one(logical[axis], algebra.sub(place(root[axis]), cat_offset(operand)));
   // Axes that are not mapped because an index of the result's rank lets them be longer than the result's. They are read
-  // at the result's place.
-  const bool has_index_beside =
-      rule == AxisRule::kChosen && rule_of(consumer.kind, *index_operand(consumer.kind)).axes == AxisRule::kSame;
-  if (rule == AxisRule::kChosenWithin || has_index_beside)
-    for (size_t i = 0; i < logical.size(); ++i)
-      if (!values.known(logical[i])) feed_one(logical[i], place(root[i]));
+  // at the result's place. The axis along which data choose is none of them: without `at_axis` no loop tells its place.
+  const auto relation = axis_relation(rule, consumer.attrs, logical.size(), root.size());
+  for (size_t i = 0; i < logical.size(); ++i)
+    if (relation[i].relation == AxisRelation::kWithin && !values.known(logical[i]))
+      feed_one(logical[i], place(root[relation[i].result]));
   // Domains that have no value yet. A loop broadcast takes the value of the domain that it stands for. The rest are
   // broadcasts, read at 0.
   for (DomainId d : producer.loop_broadcasts)

@@ -346,8 +346,7 @@ class Assigner {
 
   void assign(const Step& step) {
     const std::string name(step.attrs.string(AttrKey::kName));
-    if (!is_plain_name(name))
-      refuse("assign names a segment by a letter or _, then letters, digits and _", "name \"" + name + "\"");
+    if (!is_plain_name(name)) refuse("assign names a segment by letters, digits and _ alone", "name \"" + name + "\"");
     if (step.operands.empty()) refuse("assign names at least one tensor to be computed in the segment", "@" + name);
     const auto executor = step.attrs.enumerator<SegmentExecutor>(AttrKey::kExecutor);
     const auto [it, is_new] = by_name_.emplace(name, segmentation_.segments.size());

@@ -191,10 +191,7 @@ void Machine::grid_reduce(std::span<Group> groups, const Instruction& i, const L
 const Instruction& Machine::awaited(std::span<Group> groups, std::string_view message) {
   at_ = groups[0].pc - 1;
   for (const Group& g : groups)
-    if (g.pc != groups[0].pc) {
-      at_ = g.pc - 1;
-      fail(g, ErrorCode::kDivergentBarrier, 0, std::string(message));
-    }
+    if (g.pc != groups[0].pc) refuse_wait(g, std::string(message));
   return code_.code[at_];
 }
 

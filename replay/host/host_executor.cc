@@ -329,9 +329,8 @@ class Worker {
       if (waiting != groups.size())
         for (Group& g : groups)
           if (program_.code.code[g.pc - 1].opcode != Opcode::kEnd)
-            machine_.fail(g, ErrorCode::kDivergentBarrier, 0,
-                          std::to_string(groups.size() - waiting) + " of " + std::to_string(groups.size()) +
-                              " blocks ended before");
+            machine_.refuse_wait(g, std::to_string(groups.size() - waiting) + " of " + std::to_string(groups.size()) +
+                                        " blocks ended before");
       synchronize();
     }
   }

@@ -216,6 +216,11 @@ void Machine::fail(const Group& g, ErrorCode code, int32_t lane, std::string det
   throw broken;
 }
 
+void Machine::refuse_wait(const Group& g, std::string detail) {
+  at_ = g.pc - 1;
+  fail(g, ErrorCode::kDivergentBarrier, 0, std::move(detail));
+}
+
 // -- masks
 void Machine::tighten(Mask& m) const {
   if (m.count == 0) {

@@ -139,6 +139,8 @@ class Machine {
   void synchronize_cluster(std::span<Group> groups);
   [[noreturn]] void fail(const Group& g, ErrorCode code, int32_t lane, std::string detail, uint32_t buffer = kNoBuffer,
                          int64_t element = -1) const;
+  // Refuses the wait at which a group stands, whichever group ran last.
+  [[noreturn]] void refuse_wait(const Group& g, std::string detail);
 
   int64_t thread_instructions = 0;
   int64_t instructions = 0;
