@@ -19,6 +19,7 @@ DrawnCase generate_case(RandomSource& random, const CaseOptions& options, const 
   inputs.special = random.one_in(options.special_one_in) || (has_edges && random.one_in(2)) ||
                    ((!focus.unaries.empty() || focus.rare == RareFocus::kTimesZero) && !random.one_in(4));
   if (focus.in_place) inputs.offset = focus.in_place->offset;
+  inputs.shifted = focus.rare == RareFocus::kTwoWidths;
   inputs.is_far = focus.swizzle && focus.swizzle->is_far;
   inputs.ranges = f.ranges;
   inputs.integers = !inputs.special && random.one_in(options.integers_one_in);

@@ -182,6 +182,7 @@ Focus focus_of(uint64_t seed) {
     if (focus.rare == RareFocus::kGatheredOp) focus.rewrite = "early_gathers";
     if (focus.rare == RareFocus::kFewMoments) focus.rewrite = "two_pass_moments";
     if (focus.rare == RareFocus::kStoredOverSegments) focus.segments = 2 + seed / 8 / kRareFoci % 2;
+    if (focus.rare == RareFocus::kStoredOverGathered && seed / 8 / kRareFoci % 2 == 0) focus.segments = 2;
   }
   return focus;
 }

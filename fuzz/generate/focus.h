@@ -92,6 +92,12 @@ enum class RareFocus : uint8_t {
   kStoredOverSegments,  // an output in place that a later segment reads through other moves
   kTwoScopes,           // a barrier of a block between a store to global memory and its read by other blocks
   kTwoClusterSums,      // two sums in clusters, of which a thread keeps different numbers of elements
+  kStoredOverGathered,  // an output over an input that another op reads by data
+  kTwoWidths,           // an input that is read in vectors of two widths
+  kConvertedTwice,      // an integer that loops of unlike extents read as a float
+  kRoundedResult,       // a 16-bit result, widened where its kernel still has it in a register
+  kResizedAlike,        // an op and its reader in one nest, whose loops are resized alike or nearly so
+  kLayoutOfOne,         // an input with a layout of its own, whose axes may turn out to have one element
   kLongSum,
 };
 inline constexpr size_t kRareFoci = static_cast<size_t>(RareFocus::kLongSum) + 1;

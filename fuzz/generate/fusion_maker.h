@@ -182,6 +182,13 @@ class FusionMaker {
   std::vector<ValueId> two_cluster_sums();
   std::vector<ValueId> moments_of_few();
   std::vector<ValueId> stored_over_segments();
+  // -- more of these (generate_readers.cc)
+  std::vector<ValueId> stored_over_gathered();
+  std::vector<ValueId> two_widths();
+  std::vector<ValueId> converted_twice();
+  std::vector<ValueId> rounded_result();
+  std::vector<ValueId> resized_alike();
+  std::vector<ValueId> layout_of_one();
 
   // -- outputs (generate_outputs.cc)
   void add_outputs();

@@ -188,7 +188,7 @@ InputSpecs generate_inputs(RandomSource& random, const Graph& g, const Bindings&
     const bool is_target = is_overwritten(g, v);
     if (is_target && options.offset > 0)
       spec.offset = options.offset;
-    else if (options.strides && random.one_in(is_target ? 3 : 6))
+    else if (options.strides && (options.shifted ? !random.one_in(3) : random.one_in(is_target ? 3 : 6)))
       spec.offset = random.one_in(2) ? random.between(1, 5) : 2 << random.below(2);
     const auto range =
         std::find_if(options.ranges.begin(), options.ranges.end(), [&](const InputRange& r) { return r.input == v; });

@@ -22,6 +22,7 @@ namespace fusebox::fuzz {
 struct InputsOptions {
   bool special = false;   // boundary values: ±0, ±inf, NaN, subnormals, the largest
   bool integers = false;  // whole numbers, also for floats: sums are exact in any order
+  bool shifted = false;   // most begin at an address that suits narrow vectors alone
   bool strides = true;    // gaps, offsets and strides of 0 where contiguity permits them
   int64_t offset = 0;     // of overwritten inputs; 0: drawn
   bool is_far = false;    // strides so large, if the layout permits, that 32 bits just hold a position

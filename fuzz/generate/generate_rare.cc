@@ -73,6 +73,19 @@ std::vector<ValueId> FusionMaker::rare_program(RareFocus rare) {
                      offers({OpKind::kNeg, OpKind::kSlice, OpKind::kPermute, OpKind::kCat})
                  ? stored_over_segments()
                  : std::vector<ValueId>();
+    case RareFocus::kStoredOverGathered:
+      return options_.aliases && offers({OpKind::kAdd, OpKind::kNeg}) ? stored_over_gathered() : std::vector<ValueId>();
+    case RareFocus::kTwoWidths:
+      return offers({OpKind::kSet, OpKind::kNeg, OpKind::kAdd}) ? two_widths() : std::vector<ValueId>();
+    case RareFocus::kConvertedTwice:
+      return offers({OpKind::kSum, OpKind::kBroadcast, OpKind::kAdd, OpKind::kMul}) ? converted_twice()
+                                                                                    : std::vector<ValueId>();
+    case RareFocus::kRoundedResult:
+      return offers({OpKind::kCast}) ? rounded_result() : std::vector<ValueId>();
+    case RareFocus::kResizedAlike:
+      return offers({OpKind::kNeg}) ? resized_alike() : std::vector<ValueId>();
+    case RareFocus::kLayoutOfOne:
+      return options_.layouts && options_.symbolic && offers({OpKind::kNeg}) ? layout_of_one() : std::vector<ValueId>();
     case RareFocus::kLongSum:
       break;  // begin_rare makes it
   }

@@ -149,7 +149,11 @@ void StepMaker::schedule(size_t max_transforms) {
   if (focus.rare == RareFocus::kTwoScopes && !random_.one_in(8) && two_scopes()) return;
   if (focus.rare == RareFocus::kTwoClusterSums && !random_.one_in(8) && two_cluster_sums()) return;
   if (focus.rare == RareFocus::kGappedVectors && !random_.one_in(8) && rows_in_vectors()) return;
-  if (focus.rare == RareFocus::kTwoRandomOps || focus.rare == RareFocus::kAddedProduct)
+  if (focus.rare == RareFocus::kTwoWidths && !random_.one_in(8) && two_widths()) return;
+  if (focus.rare == RareFocus::kConvertedTwice && !random_.one_in(8) && rows_of_threads()) return;
+  if (focus.rare == RareFocus::kResizedAlike && !random_.one_in(8) && resized_alike()) return;
+  if (focus.rare == RareFocus::kTwoRandomOps || focus.rare == RareFocus::kAddedProduct ||
+      focus.rare == RareFocus::kRoundedResult)
     if (!random_.one_in(4) && inlined()) return;
   const bool is_aimed_at = focus.in_place || focus.transforms || focus.swizzle;
   if (!is_aimed_at && random_.one_in(6) && recipe()) return;

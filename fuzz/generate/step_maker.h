@@ -89,6 +89,9 @@ class StepMaker {
   bool two_scopes();
   bool two_cluster_sums();
   bool rows_in_vectors();
+  bool two_widths();
+  bool rows_of_threads();
+  bool resized_alike();
   bool inlined();
   bool parallelize(const std::string& tensor, DomainId d, ParallelType p);
   // Adds segment borders until there are as many as the focus wants.

@@ -155,6 +155,97 @@ bool StepMaker::rows_in_vectors() {
   return true;
 }
 
+// Makes each copy of an input in vectors of its own width.
+bool StepMaker::two_widths() {
+  std::vector<std::string> copies;
+  for (OpId id : g_[Graph::body()].ops)
+    if (g_[id].kind == OpKind::kSet) copies.push_back(g_[g_[id].results[0]].name);
+  if (copies.size() != 2) return false;
+  std::vector<int64_t> widths = {2, random_.one_in(3) ? 8 : 4};
+  random_.shuffle(widths);
+  const bool is_wide = size_bytes(g_[*find_value(g_, copies[0])].dtype) > 2;
+  for (size_t i = 0; i < 2; ++i) {
+    std::vector<std::string> nest = {copies[i]};
+    for (const OpId id : g_[Graph::body()].ops)
+      if (const Op& op = g_[id];
+          std::ranges::any_of(op.operands, [&](ValueId v) { return v && g_[v].name == copies[i]; }))
+        nest.push_back(g_[op.results[0]].name);
+    for (const std::string& name : nest) {
+      const auto loop = loop_of(tensor(name));
+      if (loop.size() != 2) continue;  // two copies of one reader: its loops are split already
+      const std::string outer = fresh(), inner = fresh();
+      const int64_t width = is_wide ? std::min<int64_t>(widths[i], 4) : widths[i];
+      if (!take({StepKind::kSplit,
+                 {StepOperand::domain_of(name, g_[loop[1]].name), StepOperand::number(width)},
+                 {outer, inner},
+                 {}}))
+        return false;
+      parallelize(name, loop[0], ParallelType::kGridX);
+    }
+    const auto loop = loop_of(tensor(copies[i]));
+    take({StepKind::kInlineAt, {StepOperand::domain_of(copies[i], g_[loop[1]].name)}, {}, {}});
+    parallelize(copies[i], loop_of(tensor(copies[i])).back(), ParallelType::kVectorize);
+  }
+  if (random_.one_in(4)) keep_visible(MemoryType::kGlobal);
+  return true;
+}
+
+// Each block has a row. Its threads go along the innermost loops of all outputs and reductions, whatever their extents.
+bool StepMaker::rows_of_threads() {
+  const StepOperand threads = StepOperand::number(random_.one_in(3) ? 8 : 32);
+  std::vector<std::string> names;
+  for (OpId id : g_[Graph::body()].ops)
+    if (demands(g_[id].kind, kReduction)) names.push_back(g_[g_[id].results[0]].name);
+  for (const auto& out : outputs(g_))
+    if (g_.is_tensor(out.value) && g_[g_[out.value].def].kind != OpKind::kInput) names.push_back(g_[out.value].name);
+  for (const std::string& name : names) {
+    if (loop_of(tensor(name)).size() != 2) continue;
+    const std::string inner = g_[loop_of(tensor(name))[1]].name;
+    if (!take({StepKind::kSplit, {StepOperand::domain_of(name, inner), threads}, {fresh(), fresh()}, {}})) return false;
+  }
+  for (const std::string& name : names) {
+    const auto loop = loop_of(tensor(name));
+    if (loop.size() != 3) continue;
+    // A tensor that is stretched to the output follows it, and not the reduction.
+    std::vector<StepOperand> like = {StepOperand::of(name)};
+    for (const ValueId v : g_[g_[*find_value(g_, name)].def].operands)
+      if (v && g_.is_tensor(v) && g_[g_[v].def].kind == OpKind::kBroadcast) like.push_back(StepOperand::of(g_[v].name));
+    if (like.size() > 1) take({StepKind::kTransformLike, like, {}, {}});
+    parallelize(name, loop[0], ParallelType::kGridX);
+    parallelize(name, loop[2], ParallelType::kBlockX);
+    if (like.size() > 1) take({StepKind::kParallelizeLike, like, {}, {}});
+  }
+  take({StepKind::kInlineMost, {}, {}, {}});
+  if (random_.one_in(4)) keep_visible(MemoryType::kGlobal);
+  return true;
+}
+
+// Resizes a loop of an op and the same loop of its reader by the same numbers, but perhaps one.
+bool StepMaker::resized_alike() {
+  const auto [read, reader] = read_and_reader();
+  if (!find_value(g_, read) || read == reader) return false;
+  const size_t rank = loop_of(tensor(reader)).size();
+  if (rank == 0 || loop_of(tensor(read)).size() != rank) return false;
+  const size_t at = random_.below(rank);
+  int64_t by[] = {random_.between(0, 2), random_.between(0, 3)};
+  for (const std::string& name : {reader, read}) {
+    Step step{StepKind::kResize,
+              {StepOperand::domain_of(name, g_[loop_of(tensor(name))[at]].name), StepOperand::number(by[0]),
+               StepOperand::number(by[1])},
+              {fresh()},
+              {}};
+    if (!take(std::move(step))) return false;
+    if (!random_.one_in(4)) by[random_.below(2)] += random_.one_in(2) ? 1 : -1;
+  }
+  const ParallelType type = random_.one_in(2) ? ParallelType::kGridX : ParallelType::kSerial;
+  for (const std::string& name : {reader, read}) parallelize(name, loop_of(tensor(name))[at], type);
+  const StepOperand home =
+      StepOperand::domain_of(read, g_[loop_of(tensor(read))[random_.one_in(2) ? at : rank - 1]].name);
+  take({StepKind::kInlineAt, {home}, {}, {}});
+  if (random_.one_in(4)) keep_visible(MemoryType::kGlobal);
+  return true;
+}
+
 // One nest computes everything, so no value between the ops reaches memory.
 bool StepMaker::inlined() {
   const std::string name = target();

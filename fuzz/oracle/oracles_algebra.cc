@@ -10,6 +10,7 @@
 
 #include "fuzz/base/random_source.h"
 #include "fuzz/oracle/algebra_points.h"
+#include "fuzz/oracle/index_ranges.h"
 #include "fuzz/oracle/oracle.h"
 #include "passes/algebra/index_algebra.h"
 
@@ -344,6 +345,7 @@ void algebra(OracleRun& run) {
   RandomSource random = run.random(91);
   AlgebraLaws(run, random).judge();
   judge_algebra_at_points(run, random);
+  check_index_ranges(run, random);
 }
 
 }  // namespace fusebox::fuzz

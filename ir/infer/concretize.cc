@@ -108,8 +108,19 @@ void resolve_domain(Graph& g, DomainId domain, Resolution to, const Defects& def
   // A broadcast has no contiguity.
   if (type == IterType::kBroadcast && !g[t].contiguity.empty()) {
     const auto allocation = allocation_of(g, g[t]);
-    for (size_t i = 0; i < allocation.size(); ++i)
-      if (allocation[i] == domain) g[t].contiguity[i] = Contiguity::kNone;
+    // One element may have any stride if its axis is not contiguous. The axis outside of it continues from that stride, so
+    // it is not contiguous to what remains.
+    bool is_free = false;
+    for (size_t i = allocation.size(); i > 0; --i) {
+      Contiguity& c = g[t].contiguity[i - 1];
+      if (allocation[i - 1] == domain) {
+        is_free = c == Contiguity::kFalse;
+        c = Contiguity::kNone;
+      } else if (is_free && c != Contiguity::kNone) {
+        c = Contiguity::kFalse;
+        is_free = false;
+      }
+    }
   }
   g[domain].iter_type = type;
   if (type != IterType::kBroadcast) return;

@@ -134,6 +134,22 @@ bool is_met(RareFocus rare, const Case& c) {
       return c.compiled && std::ranges::any_of(c.compiled->segmentation.segments, [](const Segment& s) {
                return std::ranges::any_of(s.inputs, [](const Crossing& in) { return !in.alias.empty(); });
              });
+    case RareFocus::kStoredOverGathered:
+      return has([](const Op& op) { return index_operand(op.kind).has_value(); }) &&
+             std::ranges::any_of(outputs(g), [](const OutputRef& o) { return bool(o.alias); });
+    case RareFocus::kTwoWidths:
+      return has_loop(c, ParallelType::kVectorize);
+    case RareFocus::kConvertedTwice:
+      return has_loop(c, ParallelType::kBlockX) && has([](const Op& op) { return op.kind == OpKind::kSum; });
+    case RareFocus::kRoundedResult:
+      return has([&](const Op& op) { return is_half(g[op.results[0]].dtype) && op.kind != OpKind::kInput; });
+    case RareFocus::kResizedAlike:
+      return c.compiled && std::ranges::any_of(c.compiled->scheduled, [](const Graph& s) {
+               return std::ranges::any_of(s.transforms,
+                                          [](const Transform& t) { return t.kind == TransformKind::kResize; });
+             });
+    case RareFocus::kLayoutOfOne:
+      return std::ranges::any_of(g.domains, [](const IterDomain& d) { return d.iter_type == IterType::kSymbolic; });
     case RareFocus::kLongSum:
       return std::ranges::any_of(c.inputs().specs, [](const InputSpec& s) {
         return std::ranges::any_of(s.shape, [](int64_t extent) { return extent > 200; });

@@ -1,0 +1,118 @@
+// Small programs of RareFocus (focus.h) in which it matters how a value is read: by data, in vectors, in another dtype, or
+// in the loops of its reader.
+#include <algorithm>
+
+#include "fuzz/generate/fusion_maker.h"
+#include "ir/domain/domain.h"
+#include "ir/table/families.h"
+#include "ir/table/type_rule.h"
+
+namespace fusebox::fuzz {
+
+// The op that overwrites the input stands before, behind or above the one that reads it by data.
+std::vector<ValueId> FusionMaker::stored_over_gathered() {
+  constexpr OpKind kGathers[] = {OpKind::kIndexSelect, OpKind::kTakeAlongAxis, OpKind::kGather};
+  const OpKind kind = random_.pick(kGathers);
+  if (!is_offered(kind)) return {};
+  Extents extents = {random_.between(2, 40)};
+  if (random_.one_in(3)) extents.push_back(random_.between(2, 5));
+  const Dtype dtype = dtype_for(OpKind::kAdd);
+  const ValueId x = new_input(dtype, extents);
+  const size_t axis = axis_of(x);
+  const Dtype places = random_.one_in(2) ? Dtype::kInt64 : Dtype::kInt32;
+  const ValueId index = kind == OpKind::kIndexSelect ? new_input(places, {extents[axis]}) : new_input(places, extents);
+  const int64_t at = written(axis, extents.size());
+  const ValueId gathered = kind == OpKind::kIndexSelect     ? index_select(g_, x, index, at)
+                           : kind == OpKind::kTakeAlongAxis ? take_along_axis(g_, x, index, at)
+                                                            : gather(g_, x, index, at);
+  target_ = x;
+  if (random_.one_in(2)) {
+    const ValueId other = random_.one_in(2) ? x : unary(g_, OpKind::kNeg, x);
+    stored_ = pointwise(g_, OpKind::kAdd, {gathered, other});
+    return {stored_};
+  }
+  stored_ = unary(g_, OpKind::kNeg, x);
+  std::vector<ValueId> results = {stored_, random_.one_in(2) ? gathered : unary(g_, OpKind::kNeg, gathered)};
+  if (random_.one_in(2)) std::swap(results[0], results[1]);
+  return results;
+}
+
+// Two copies of rows. The schedule makes them in vectors of their own widths; the address may suit only one of these.
+std::vector<ValueId> FusionMaker::two_widths() {
+  Dtype dtype = dtype_for(OpKind::kNeg);
+  if (size_bytes(dtype) > 4) dtype = Dtype::kFloat;
+  const Shape shape = {extent_scalar(random_.between(1, 5), false), extent_scalar(8 * random_.between(1, 3), false)};
+  const ValueId x =
+      input(g_, "", dtype, shape, {.contiguity = {Contiguity::kTrue, Contiguity::kTrue}, .allocation_order = {}});
+  made_.push_back(x);
+  const ValueId first = unary(g_, OpKind::kSet, x), second = unary(g_, OpKind::kSet, x);
+  if (random_.one_in(3)) return {pointwise(g_, OpKind::kAdd, {first, second})};
+  return {unary(g_, OpKind::kNeg, first), unary(g_, OpKind::kNeg, second)};
+}
+
+// A sum of integers for each row, and two rows of floats that read it. Their loops are guarded each in its own way.
+std::vector<ValueId> FusionMaker::converted_twice() {
+  constexpr Dtype kIntegers[] = {Dtype::kInt32, Dtype::kInt64, Dtype::kUint8, Dtype::kInt16};
+  constexpr Dtype kFloats[] = {Dtype::kFloat, Dtype::kDouble, Dtype::kHalf};
+  const int64_t rows = random_.between(1, 4);
+  const Dtype floats = random_.pick(kFloats);
+  const ValueId x = new_input(random_.pick(kIntegers), {rows, random_.between(2, 40)});
+  const ValueId sum = reduce(g_, OpKind::kSum, x, {1});
+  std::vector<ValueId> results;
+  for (const OpKind kind : {OpKind::kAdd, OpKind::kMul}) {
+    const ValueId row = new_input(floats, {rows, random_.between(2, random_.one_in(2) ? 8 : 80)});
+    results.push_back(pointwise(g_, kind, {row, broadcast(g_, sum, {false, true})}));
+  }
+  if (random_.one_in(2)) std::swap(results[0], results[1]);
+  return results;
+}
+
+// Any op of one or two 16-bit operands. The reader would show digits that its rounding should have removed.
+std::vector<ValueId> FusionMaker::rounded_result() {
+  const Dtype dtype = random_.one_in(2) ? Dtype::kHalf : Dtype::kBfloat16;
+  constexpr OpKind kArithmetic[] = {OpKind::kAdd,       OpKind::kSub,       OpKind::kMul,
+                                    OpKind::kTruediv,   OpKind::kRemainder, OpKind::kFmod,
+                                    OpKind::kRemainder, OpKind::kMinimum,   OpKind::kMaximum};
+  std::vector<OpKind> kinds;
+  for (OpKind kind : generated_ops()) {
+    const size_t operands = row_of(kind).format->all().size();
+    if (demands(kind, kPointwise) && is_offered(kind) && kind != OpKind::kCast && (operands == 1 || operands == 2) &&
+        accepts_dtype(kind, dtype))
+      kinds.push_back(kind);
+  }
+  const OpKind drawn = random_.pick(kArithmetic);
+  const OpKind kind = !kinds.empty() && (random_.one_in(3) || !is_offered(drawn)) ? random_.pick(kinds) : drawn;
+  if (!is_offered(kind)) return {};
+  const ValueId x = new_input(dtype, {random_.between(8, 48)});
+  std::vector<ValueId> operands = {x};
+  if (row_of(kind).format->all().size() == 2) operands.push_back(input_beside(x, dtype, false));
+  const ValueId y = pointwise(g_, kind, operands);
+  if (g_[y].dtype != dtype) return {y};
+  return {cast(g_, y, random_.one_in(4) ? Dtype::kDouble : Dtype::kFloat)};
+}
+
+std::vector<ValueId> FusionMaker::resized_alike() {
+  Extents extents = {random_.between(2, 9)};
+  if (random_.one_in(3)) extents.push_back(random_.between(2, 5));
+  const ValueId x = new_input(dtype_for(OpKind::kNeg), extents);
+  return {unary(g_, OpKind::kNeg, unary(g_, OpKind::kNeg, x))};
+}
+
+std::vector<ValueId> FusionMaker::layout_of_one() {
+  Extents extents = {random_.between(1, 4), random_.between(1, 5)};
+  if (random_.one_in(3)) extents.push_back(random_.between(1, 3));
+  extents[random_.below(extents.size())] = 1;
+  InputOptions layout{.contiguity = {}, .allocation_order = permutation(extents.size())};
+  Shape shape;
+  for (int64_t e : extents) {
+    shape.push_back(Scalar(symbol(e)));
+    layout.contiguity.push_back(random_.one_in(2) ? Contiguity::kTrue : Contiguity::kFalse);
+  }
+  const ValueId x = input(g_, "", dtype_for(OpKind::kNeg), shape, layout);
+  for (DomainId d : g_.tensor_of(x).logical)
+    if (random_.one_in(2)) g_[d].iter_type = IterType::kSymbolic;
+  made_.push_back(x);
+  return {unary(g_, OpKind::kNeg, x)};
+}
+
+}  // namespace fusebox::fuzz
