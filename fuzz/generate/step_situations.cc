@@ -159,7 +159,9 @@ bool StepMaker::rows_in_vectors() {
 bool StepMaker::two_widths() {
   std::vector<std::string> copies;
   for (OpId id : g_[Graph::body()].ops)
-    if (g_[id].kind == OpKind::kSet) copies.push_back(g_[g_[id].results[0]].name);
+    if (g_[id].kind == OpKind::kSet)
+      if (const ValueId v = g_[id].results[0]; g_.is_tensor(v) && loop_of(g_.tensor_of(v)).size() == 2)
+        copies.push_back(g_[v].name);
   if (copies.size() != 2) return false;
   std::vector<int64_t> widths = {2, random_.one_in(3) ? 8 : 4};
   random_.shuffle(widths);
@@ -168,6 +170,7 @@ bool StepMaker::two_widths() {
     std::vector<std::string> nest = {copies[i]};
     for (const OpId id : g_[Graph::body()].ops)
       if (const Op& op = g_[id];
+          !op.results.empty() && g_.is_tensor(op.results[0]) &&
           std::ranges::any_of(op.operands, [&](ValueId v) { return v && g_[v].name == copies[i]; }))
         nest.push_back(g_[op.results[0]].name);
     for (const std::string& name : nest) {
@@ -183,6 +186,7 @@ bool StepMaker::two_widths() {
       parallelize(name, loop[0], ParallelType::kGridX);
     }
     const auto loop = loop_of(tensor(copies[i]));
+    if (loop.size() != 3) return false;
     take({StepKind::kInlineAt, {StepOperand::domain_of(copies[i], g_[loop[1]].name)}, {}, {}});
     parallelize(copies[i], loop_of(tensor(copies[i])).back(), ParallelType::kVectorize);
   }
