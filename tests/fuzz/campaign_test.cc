@@ -22,8 +22,10 @@ RunnerOptions calm() {
 }
 
 TEST(Campaign, JudgesByEveryOracleAndIsMostlyValid) {
-  const Statistics s = run_cases(calm());
-  EXPECT_EQ(s.cases, 800u);
+  RunnerOptions options = calm();
+  options.runs = 2400;  // of fewer cases the rate of valid ones hangs on the seed
+  const Statistics s = run_cases(options);
+  EXPECT_EQ(s.cases, 2400u);
   EXPECT_GT(s.valid_rate(), 0.85);
   for (size_t i = 0; i < s.judged.size(); ++i)
     // An oracle that is due once in more cases than these judges none.
