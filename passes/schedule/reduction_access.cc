@@ -198,6 +198,12 @@ class Finder {
 
 ReductionAccess find_access(const ScheduleView& view, const ReductionSpace& space) { return Finder(view, space).run(); }
 
+std::vector<DomainId> kept_beside(const ReductionSpace& space, const ReductionAccess& access) {
+  std::vector<DomainId> result = space.kept;
+  std::erase(result, access.innermost);
+  return result;
+}
+
 bool can_be_cached(const Graph& g, ValueId input) {
   return std::ranges::any_of(tensor_ops(g), [&](OpId id) { return reads_by_loops(g, id, input); });
 }

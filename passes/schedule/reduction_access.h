@@ -26,6 +26,8 @@ struct ReductionAccess {
 };
 
 ReductionAccess find_access(const ScheduleView& view, const ReductionSpace& space);
+// The kept axes of the space without the innermost one.
+std::vector<DomainId> kept_beside(const ReductionSpace& space, const ReductionAccess& access);
 
 // Whether cache_after makes a copy of an input that a thread can keep: some reader does not find its elements by data.
 bool can_be_cached(const Graph& g, ValueId input);

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "ir/module/architecture.h"
+#include "passes/plan/kernel_plan.h"
 #include "passes/schedule/column_parts.h"
 #include "passes/schedule/kept_bytes.h"
 #include "passes/schedule/known_divisors.h"
@@ -12,7 +13,6 @@ namespace fusebox {
 
 namespace {
 
-constexpr int64_t kSummedAtOnce = 16;         // elements that a thread sums without partial sums
 constexpr int64_t kUnroll = 4;                // accesses of a thread under way together
 constexpr int64_t kLongUnroll = 8;            // the same where a pass reads one input only
 constexpr int64_t kMostRounds = 4;            // of a thread over its part of a row, without other blocks for the rest
@@ -219,7 +219,7 @@ class Chooser {
                            .warps = warps,
                            .unroll = unroll,
                            .slices = slices,
-                           .most_rows = is_awaited ? most_of(view_.sizes, other_kept()) : 0,
+                           .most_rows = is_awaited ? most_of(view_.sizes, kept_beside(space_, access_)) : 0,
                            .most_columns = is_awaited ? columns() : 0,
                            .blocks = is_awaited   ? kLeastHeld
                                      : slices > 1 ? 1
@@ -392,7 +392,7 @@ class Chooser {
   }
 
   // The longest column, where that tells lowering that a thread's sum needs no partial sums; 0 where it does not.
-  int64_t longest_summed_once() const { return sizes_.row <= kSummedAtOnce ? sizes_.row : 0; }
+  int64_t longest_summed_once() const { return sizes_.row <= kCascadeStrip ? sizes_.row : 0; }
 
   // Rows in registers. States the longest row that the threads keep, `shorter` elements less.
   Heuristics kept_row(Block b, int64_t shorter) {
@@ -432,12 +432,6 @@ class Chooser {
 
   int64_t columns() const { return std::max<int64_t>(view_.sizes.of(access_.innermost).most, 1); }
 
-  std::vector<DomainId> other_kept() const {
-    std::vector<DomainId> others = space_.kept;
-    std::erase(others, access_.innermost);
-    return others;
-  }
-
   // The most blocks for a grid that should have `wanted` on each multiprocessor. If all of them wait for one another, no
   // more than `held` on each are sure to be on the GPU at once.
   int64_t most_blocks(int64_t wanted, bool waits, int64_t held) const {
@@ -447,7 +441,8 @@ class Chooser {
   int64_t blocks_of_columns(int64_t lanes) const {
     const int64_t across = ceil_div(columns(), access_.vector * lanes);
     int64_t blocks = 0;
-    if (__builtin_mul_overflow(across, most_of(view_.sizes, other_kept()), &blocks)) return int64_t{1} << 40;
+    if (__builtin_mul_overflow(across, most_of(view_.sizes, kept_beside(space_, access_)), &blocks))
+      return int64_t{1} << 40;
     return std::max<int64_t>(blocks, 1);
   }
 

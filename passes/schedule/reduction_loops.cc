@@ -287,10 +287,8 @@ class LoopPlanner {
   // The blocks of a grid that wait for one another are as many as rows, or as the columns of a block take them.
   void state_blocks() {
     if (!h_.has("most_columns")) return assume_at_most(space_.kept, h_.number("most_rows"));
-    std::vector<DomainId> others = space_.kept;
-    std::erase(others, access_.innermost);
     assume_at_most({access_.innermost}, h_.number("most_columns"));
-    assume_at_most(others, h_.number("most_rows"));
+    assume_at_most(kept_beside(space_, access_), h_.number("most_rows"));
   }
 
   void assume_at_most(const std::vector<DomainId>& axes, int64_t bound) {

@@ -281,7 +281,7 @@ Heuristics transpose_choose(const ScheduleView& view) {
   h.set("rows", threads / (tile / vector));
   if (vector == 1) return h;
   try {
-    TransposeWriter t(std::make_shared<Prepared>(*prepared_of(view)), h);
+    TransposeWriter t(std::make_shared<Prepared>(*prepared), h);
     t.write_loops();
     std::vector<std::string> copies;
     for (const std::string& name : copies_of(t.p))
