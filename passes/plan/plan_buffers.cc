@@ -59,8 +59,10 @@ KernelPlan plan_buffers(KernelPlan plan) {
       buffer.home = nest.shared > 0 ? nest.path[nest.shared - 1] : LoopNode::kNoNode;
       if (buffer.memory == MemoryType::kGlobal) {
         buffer.is_parameter = true;
-        auto broadcasts = logical_without_reductions(g, tensor);
-        broadcasts.insert(broadcasts.end(), tensor.loop_broadcasts.begin(), tensor.loop_broadcasts.end());
+        // All results of an op share the loops of the first, whose axes are the promoted ones.
+        const Tensor& looped = g.tensor_of(first);
+        auto broadcasts = logical_without_reductions(g, looped);
+        broadcasts.insert(broadcasts.end(), looped.loop_broadcasts.begin(), looped.loop_broadcasts.end());
         for (DomainId d : broadcasts)
           if (plan.nest_plan.promoted.contains(d))
             throw Error(ErrorCode::kIllegalAllocation,

@@ -25,14 +25,15 @@ void for_each_extent(G& g, OpId op, const F& f) {
 }
 
 // Whether an output's axes have other types in the other graph, where inference made them again. A broadcast has the
-// stride 0, so the output would lie otherwise in memory: pad by widths that became 0 leaves a broadcast as it is.
+// stride 0, so the output would lie otherwise in memory: pad by widths that became 0 leaves a broadcast as it is. A run
+// makes iterations of a reshape's symbolic axes, so one that is a broadcast now is another axis as well.
 bool changes_outputs(const Graph& g, const Graph& inferred) {
   for (const OutputRef& out : outputs(g)) {
     if (!g.is_tensor(out.value)) continue;
     const auto before = logical_without_reductions(g, g.tensor_of(out.value));
     const auto after = logical_without_reductions(inferred, inferred.tensor_of(out.value));
     if (!std::ranges::equal(before, after, [&](DomainId a, DomainId b) {
-          return g[a].iter_type == IterType::kSymbolic ||
+          return (g[a].iter_type == IterType::kSymbolic && inferred[b].iter_type != IterType::kBroadcast) ||
                  (g[a].iter_type == inferred[b].iter_type && bool(g[a].expanded) == bool(inferred[b].expanded));
         }))
       return true;

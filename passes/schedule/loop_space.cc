@@ -100,6 +100,22 @@ std::vector<std::string> sizes_of_one(const ScheduleView& view) {
   return result;
 }
 
+std::optional<NamedSizes> sizes_of(const Graph& fusion, std::span<const DomainId> axes) {
+  NamedSizes result;
+  for (const DomainId d : axes) {
+    const ValueId size = fusion[d].expanded ? fusion[d].expanded : fusion[d].extent;
+    if (!size) return std::nullopt;
+    if (const auto constant = constant_integer(fusion, size)) {
+      if (__builtin_mul_overflow(result.factor, *constant, &result.factor)) return std::nullopt;
+    } else if (fusion[size].dtype == Dtype::kIndex && !fusion[size].name.empty()) {
+      result.names.push_back(fusion[size].name);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
 bool should_begin_early(const ScheduleView& view, ValueId reference) {
   constexpr int64_t kMostElements = int64_t{1} << 22;
   return reference && has_dependent_launch(view.device.architecture) &&

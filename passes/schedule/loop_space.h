@@ -9,6 +9,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,14 @@ bool should_begin_early(const ScheduleView& view, ValueId reference);
 // The sizes of axes that are 1 in every run of the classes. A schedule states them: an axis of one element has one index, and
 // takes no part in where others lie.
 std::vector<std::string> sizes_of_one(const ScheduleView& view);
+
+// The product of some axes' sizes as a step can state it: the names of those that are no constants, and the product of the
+// constants. Nothing if a size has no name, or the constants have no product.
+struct NamedSizes {
+  std::vector<std::string> names;
+  int64_t factor = 1;
+};
+std::optional<NamedSizes> sizes_of(const Graph& fusion, std::span<const DomainId> axes);
 
 // The axes of a tensor as a consumer sees them, in the order of its memory, outermost first.
 std::vector<DomainId> axes_in_memory(const Graph& g, ValueId tensor);

@@ -8,6 +8,7 @@
 #include "passes/schedule/column_parts.h"
 #include "passes/schedule/kept_bytes.h"
 #include "passes/schedule/known_divisors.h"
+#include "passes/schedule/loop_space.h"
 
 namespace fusebox {
 
@@ -95,10 +96,10 @@ class Chooser {
     if (!may_slice && leaves_most_idle() && !has_moments())
       lanes = std::clamp(power_of_two_from(ceil_div(accesses, kUnroll)), warp, view_.device.block_threads);
     int64_t slices = 1;
-    const bool waits = may_slice && are_brought_together(view_.fusion, space_.reductions);
+    const bool waits = may_slice && are_awaited(view_.fusion, space_);
     if (may_slice && sizes_.rows < 2 * view_.device.multiprocessors) {
       // Blocks that share a row wait for one another's results, which pays only for long rows.
-      if (ceil_div(accesses, kThreadsOfFewRows * kUnroll) <= kMostRounds)
+      if (ceil_div(accesses, kThreadsOfFewRows * kUnroll) <= kMostRounds || (waits && !states_rows()))
         lanes = std::clamp(power_of_two_from(ceil_div(accesses, kUnroll)), warp, kThreadsOfFewRows);
       else
         slices = std::clamp<int64_t>(
@@ -188,13 +189,15 @@ class Chooser {
     }
     // Where there are few columns, narrow accesses give every lane one.
     while (access_.vector > 1 && ceil_div(columns(), access_.vector) < lanes) access_.vector /= 2;
-    const bool is_sliced = may_slice && ceil_div(sizes_.row, kThreadsOfFewRows / lanes * kUnroll) > kMostRounds;
+    const bool may_wait = may_slice && are_awaited(view_.fusion, space_);
+    const bool is_sliced = may_slice && ceil_div(sizes_.row, kThreadsOfFewRows / lanes * kUnroll) > kMostRounds &&
+                           (!may_wait || states_rows());
     // Columns that no blocks share are read soonest by many blocks.
     const int64_t wanted_blocks = 4 * view_.device.multiprocessors;
     if (may_slice && !is_sliced)
       while (access_.vector > 1 && blocks_of_columns(lanes) < wanted_blocks) access_.vector /= 2;
     const int64_t blocks = blocks_of_columns(lanes);
-    const bool waits = is_sliced && are_brought_together(view_.fusion, space_.reductions);
+    const bool waits = is_sliced && may_wait;
     int64_t warps = std::min(kWarpsOfColumns, power_of_two_from(sizes_.row)), slices = 1, most_unroll = kUnroll;
     const int64_t most_threads = blocks < wanted_blocks ? kThreadsOfFewRows : kThreadsOfColumns;
     if (is_sliced) {
@@ -268,7 +271,8 @@ class Chooser {
 
   // Whether a row is so long that several blocks walk it sooner than one, though they wait for one another.
   bool has_rows_to_share() const {
-    return leaves_most_idle() && (has_moments() || ceil_div(sizes_.row, access_.vector) >= kSharedAccesses);
+    return leaves_most_idle() && states_rows() &&
+           (has_moments() || ceil_div(sizes_.row, access_.vector) >= kSharedAccesses);
   }
 
   // Whether the blocks that share no row are too few for the walk that each would make.
@@ -429,6 +433,9 @@ class Chooser {
       if (number > 0) h_.set(key, number);
     return h_;
   }
+
+  // Whether a step can state how many rows there are, at most. Blocks that wait for one another need that.
+  bool states_rows() const { return sizes_of(view_.fusion, space_.kept).has_value(); }
 
   int64_t columns() const { return std::max<int64_t>(view_.sizes.of(access_.innermost).most, 1); }
 

@@ -292,18 +292,10 @@ class LoopPlanner {
   }
 
   void assume_at_most(const std::vector<DomainId>& axes, int64_t bound) {
-    Names sizes;
-    for (DomainId d : axes) {
-      const ValueId extent = g_[d].extent;
-      const auto constant = extent ? constant_integer(g_, extent) : std::nullopt;
-      if (constant)
-        bound = bound / std::max<int64_t>(*constant, 1);
-      else if (extent && g_[extent].dtype == Dtype::kIndex && !g_[extent].name.empty())
-        sizes.push_back(g_[extent].name);
-      else
-        return;
-    }
-    if (!sizes.empty() && bound > 0) steps_.assume_at_most(sizes, bound);
+    const auto sizes = sizes_of(g_, axes);
+    if (!sizes) return;
+    if (const int64_t least = bound / std::max<int64_t>(sizes->factor, 1); !sizes->names.empty() && least > 0)
+      steps_.assume_at_most(sizes->names, least);
   }
 
   const Graph& g_;

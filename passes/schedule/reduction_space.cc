@@ -114,6 +114,17 @@ bool are_brought_together(const Graph& g, const std::vector<ValueId>& reductions
   return false;
 }
 
+bool are_awaited(const Graph& g, const ReductionSpace& space) {
+  return are_brought_together(g, space.reductions) || std::ranges::any_of(tensor_ops(g), [&](OpId id) {
+           const ValueId v = g[id].results[0];
+           return space.depth_of(v) > 0 &&
+                  std::ranges::any_of(logical_without_reductions(g, g.tensor_of(v)), [&](DomainId d) {
+                    const DomainId axis = space.axis_of(d);
+                    return axis && space.is_reduced(axis);
+                  });
+         });
+}
+
 int64_t most_of(const SizeClasses& sizes, const std::vector<DomainId>& domains) {
   int64_t result = 1;
   for (DomainId d : domains)

@@ -77,6 +77,9 @@ std::vector<OpId> tensor_ops(const Graph& g);
 // Whether an op depends on the results of two of these reductions, each given by its first result. If blocks share the
 // rows, their last blocks may differ, so that all blocks wait for both (plan_exchanges.cc).
 bool are_brought_together(const Graph& g, const std::vector<ValueId>& reductions);
+// Whether blocks that share the rows wait for the results of the reductions: for two at once, or because an op that depends
+// on one has a reduced axis, as a broadcast of one element. Its loops are shared out among the blocks as well.
+bool are_awaited(const Graph& g, const ReductionSpace& space);
 // The bound of the product of the domains' extents; INT64_MAX if it is not known.
 int64_t most_of(const SizeClasses& sizes, const std::vector<DomainId>& domains);
 

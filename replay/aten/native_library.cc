@@ -72,6 +72,12 @@ at::Tensor with_usual_ones(const at::Tensor& t) {
   return t.as_strided(t.sizes(), strides);
 }
 
+// The tensor, or a copy if a library that holds strides in 32 bits cannot take it: cuBLAS, and ATen's scans on a CPU.
+at::Tensor with_narrow_strides(const at::Tensor& t) {
+  const bool is_wide = std::ranges::any_of(t.strides(), [](int64_t stride) { return stride >= INT32_MAX; });
+  return is_wide ? t.contiguous() : t;
+}
+
 // The same places, checked by the device that reads them: a kernel stops there at a wrong one.
 at::Tensor checked(const at::Tensor& index, int64_t extent) {
   const at::Tensor places = at::arange(extent, index.options().dtype(at::kLong));
@@ -87,7 +93,7 @@ std::vector<at::Tensor> Native::dense_results(const Op& op) const {
 }
 
 at::Tensor Native::multiplied(const at::Tensor& a, const at::Tensor& b, const at::Tensor& addend) const {
-  const at::Tensor rows = with_usual_ones(a), columns = with_usual_ones(b);
+  const at::Tensor rows = with_narrow_strides(with_usual_ones(a)), columns = with_narrow_strides(with_usual_ones(b));
   const auto f = [&](const at::Tensor& x, const at::Tensor& y, const at::Tensor& z) {
     if (!z.defined()) return at::matmul(x, y);
     if (x.dim() < 2 || y.dim() != 2) return at::add(at::matmul(x, y), z);
@@ -293,9 +299,7 @@ std::optional<std::vector<at::Tensor>> Native::library(const Op& op) const {
       made = {scanned(op)};
       break;
     case FUSEBOX_EXTREME_SCAN_OPS: {
-      at::Tensor x = ordered(value(0), first);
-      // ATen's kernels for a CPU hold strides in 32 bits.
-      if (std::ranges::any_of(x.strides(), [](int64_t stride) { return stride > INT32_MAX; })) x = x.contiguous();
+      const at::Tensor x = with_narrow_strides(ordered(value(0), first));
       const auto [values, places] =
           op.kind == OpKind::kCummax ? at::cummax(x, axis_in(op, x)) : at::cummin(x, axis_in(op, x));
       made = {unordered(values, first), places};
