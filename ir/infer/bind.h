@@ -21,11 +21,18 @@ struct BoundInput {
   int64_t align = 0;                  // a power of two that divides the address of element (0, 0, …); 0: not known
 };
 
+// Whether two elements of a tensor of these strides surely lie at one place: along one axis, or along two. What needs three
+// axes is not seen.
+bool meets_itself(std::span<const int64_t> shape, std::span<const int64_t> strides);
+constexpr const char* kMeetsItself =
+    "an output overwrites this input, but several elements of it lie at one place; copy it to memory where they lie "
+    "apart";
+
 // Binds sizes and scalar inputs, evaluates every scalar of the body, and checks the sizes. Throws, with an input or
 // axis as the place:
 // - kMissingInput: too few inputs, or a size that no input has;
 // - kBadInput: a rank, constant extent, broadcast or stride that does not fit, a negative extent, a slice beyond its
-//   axis;
+//   axis, an input that is overwritten and meets itself;
 // - kSizeMismatch: a symbol with two values, operands that differ in an extent, a reshape that does not fit;
 // - kIndexOutOfRange: a scalar index of select outside its axis.
 Bindings bind_sizes(const Graph& g, std::span<const BoundInput> given);

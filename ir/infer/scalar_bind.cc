@@ -1,5 +1,6 @@
 // Binds a program's sizes to its inputs.
 #include <algorithm>
+#include <numeric>
 
 #include "ir/infer/bind.h"
 #include "ir/scalar/scalar.h"
@@ -24,6 +25,11 @@ class Binder {
     for (const Deferred& d : deferred_) check_deferred(d);
     for (size_t i = 0; i < parameters.size(); ++i)
       if (g_.is_tensor(parameters[i])) check_strides(parameters[i], given_[i]);
+    for (const OutputRef& out : outputs(g_)) {
+      const size_t i = static_cast<size_t>(std::ranges::find(parameters, out.alias) - parameters.begin());
+      if (i < parameters.size() && !given_[i].strides.empty() && meets_itself(given_[i].shape, given_[i].strides))
+        throw Error(ErrorCode::kBadInput, kMeetsItself, name(out.alias));
+    }
     return std::move(bindings_);
   }
 
@@ -160,6 +166,21 @@ class Binder {
 };
 
 }  // namespace
+
+bool meets_itself(std::span<const int64_t> shape, std::span<const int64_t> strides) {
+  if (std::ranges::find(shape, 0) != shape.end()) return false;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 1) continue;
+    if (strides[i] == 0) return true;
+    for (size_t k = 0; k < i; ++k) {
+      if (shape[k] == 1) continue;
+      // So many steps along one axis are as many elements as the fewest along the other.
+      const int64_t common = std::gcd(strides[i], strides[k]);
+      if (strides[k] / common < shape[i] && strides[i] / common < shape[k]) return true;
+    }
+  }
+  return false;
+}
 
 Bindings bind_inputs(const Graph& g, std::span<const BoundInput> given) { return Binder(g, given).run(); }
 

@@ -41,7 +41,7 @@ enum class LaunchOp : uint8_t {
 #define FUSEBOX_PLAIN_LAUNCH_OPS \
   LaunchOp::kAlignment: case LaunchOp::kPrepareDivision: case LaunchOp::kMove: case LaunchOp::kJump: \
   case LaunchOp::kJumpIfZero: case LaunchOp::kRequire: case LaunchOp::kRequireEqual: case LaunchOp::kRequireSize: \
-  case LaunchOp::kRelease: case LaunchOp::kCopy: case FUSEBOX_STREAM_LAUNCH_OPS
+  case LaunchOp::kRequireApart: case LaunchOp::kRelease: case LaunchOp::kCopy: case FUSEBOX_STREAM_LAUNCH_OPS
 // Streams, events and communication.
 #define FUSEBOX_STREAM_LAUNCH_OPS \
   LaunchOp::kCreateStream: case LaunchOp::kGetStream: case LaunchOp::kSetStream: case LaunchOp::kSynchronize: \

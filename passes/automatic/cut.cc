@@ -11,11 +11,11 @@
 #include "ir/step/step_applier.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
-#include "ir/token/lex.h"
 #include "passes/automatic/cheapest_cut.h"
 #include "passes/automatic/stretches.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/schedule/apply_steps.h"
+#include "passes/schedule/fresh_names.h"
 #include "passes/schedule/neighbours.h"
 #include "passes/schedule/prepared.h"
 #include "passes/schedule/schedule_memo.h"
@@ -462,12 +462,6 @@ class Cutter {
 
 std::string part_name(const Graph& fusion, size_t index, size_t count) {
   return count == 1 ? fusion.name : assignable_name(fusion.name) + "_" + std::to_string(index);
-}
-
-std::string assignable_name(std::string name) {
-  for (char& c : name)
-    if (!is_plain_name(std::string_view(&c, 1))) c = '_';
-  return name.empty() ? "_" : name;
 }
 
 std::vector<CutPart> cut(const Graph& fusion, const AutomaticOptions& options, PlanningWork& work) {

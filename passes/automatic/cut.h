@@ -27,8 +27,6 @@ struct CutPart {
 
 // The segment's name of a part, by its position and the number of parts.
 std::string part_name(const Graph& fusion, size_t index, size_t count);
-// The name as the step `assign` takes it: with _ in place of what is no letter, digit or _.
-std::string assignable_name(std::string name);
 // `work` grows by what it took.
 std::vector<CutPart> cut(const Graph& fusion, const AutomaticOptions& options, PlanningWork& work);
 // The choice of the first scheduler that takes the whole fusion, as far as it can tell without making a schedule. Nothing

@@ -3,6 +3,7 @@
 #include "passes/automatic/cut.h"
 #include "passes/automatic/two_passes.h"
 #include "passes/schedule/apply_steps.h"
+#include "passes/schedule/fresh_names.h"
 
 namespace fusebox {
 namespace {

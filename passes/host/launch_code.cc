@@ -132,6 +132,13 @@ class Coder {
                     place(d));
     for (ValueId v : inputs(g_))
       if (g_.is_tensor(v)) require_layout(v);
+    std::vector<ValueId> overwritten;
+    for (const OutputRef& out : outputs(g_))
+      if (out.alias && std::ranges::count(overwritten, out.alias) == 0) overwritten.push_back(out.alias);
+    for (ValueId v : overwritten)
+      put({.op = LaunchOp::kRequireApart,
+           .a = slots_.at(g_[v].tensor),
+           .c = error(ErrorCode::kBadInput, kMeetsItself, place(v))});
   }
 
   void require_layout(ValueId v) {

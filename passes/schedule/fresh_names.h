@@ -8,10 +8,21 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "ir/graph/graph.h"
+#include "ir/token/lex.h"
 
 namespace fusebox {
+
+// A name that a step may give to what it makes: that of a tensor may be any text, and gets `_` for each character that is no
+// letter, digit or `_`.
+inline std::string assignable_name(std::string name) {
+  for (char& c : name)
+    if (!is_plain_name(std::string_view(&c, 1))) c = '_';
+  return name.empty() ? "_" : name;
+}
 
 class FreshNames {
  public:
@@ -21,7 +32,8 @@ class FreshNames {
   }
 
   // A name for a copy of this tensor.
-  std::string tensor(const std::string& of) {
+  std::string tensor(std::string of) {
+    of = assignable_name(std::move(of));
     for (int& i = next_.try_emplace(of, 1).first->second;; ++i)
       if (std::string name = of + "_" + std::to_string(i); values_.insert(name).second) return name;
   }

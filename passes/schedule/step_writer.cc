@@ -1,6 +1,7 @@
 #include "passes/schedule/step_writer.h"
 
 #include "ir/table/error.h"
+#include "passes/schedule/fresh_names.h"
 
 namespace fusebox {
 
@@ -18,8 +19,9 @@ StepWriter::Names StepWriter::loops(Name name) const {
 }
 
 std::string StepWriter::free_value(Name wanted) const {
-  std::string result(wanted);
-  for (int i = 1; applier_.find(result); ++i) result = std::string(wanted) + "_" + std::to_string(i);
+  const std::string plain = assignable_name(std::string(wanted));
+  std::string result = plain;
+  for (int i = 1; applier_.find(result); ++i) result = plain + "_" + std::to_string(i);
   return result;
 }
 

@@ -44,6 +44,7 @@ class Interpreter {
                                                                              : device.upload(a.tensor));
       ++next_tensor;
     }
+    part_inputs();
   }
 
   ProgramResult run() {
@@ -69,6 +70,30 @@ class Interpreter {
     return *tensors_[host_[v].tensor.index];
   }
   void set_tensor(ValueId v, RunTensor t) { tensors_[host_[v].tensor.index] = std::move(t); }
+
+  // A program reads each input as it is when the call begins. An input that may share memory with one that is overwritten is
+  // therefore copied first.
+  void part_inputs() {
+    std::vector<ValueId> overwritten;
+    for (const OutputRef& out : outputs(host_))
+      if (out.alias && host_.is_tensor(out.alias) && std::ranges::count(overwritten, out.alias) == 0)
+        overwritten.push_back(out.alias);
+    for (size_t i = 0; i < overwritten.size(); ++i)
+      for (size_t k = 0; k < i; ++k)
+        if (surely_meet(tensor(overwritten[i]), tensor(overwritten[k])))
+          throw Error(ErrorCode::kBadInput,
+                      "outputs overwrite this input and %" + host_[overwritten[k]].name +
+                          ", which share memory; give tensors that lie apart",
+                      "%" + host_[overwritten[i]].name);
+    for (ValueId v : inputs(host_)) {
+      if (!host_.is_tensor(v) || std::ranges::count(overwritten, v) > 0) continue;
+      RunTensor& given = tensor(v);
+      if (std::ranges::none_of(overwritten, [&](ValueId w) { return may_meet(given, tensor(w)); })) continue;
+      RunTensor copy = device_.allocate(given.layout.dtype, given.layout.shape, given.layout.strides, false);
+      device_.copy(copy, given);
+      set_tensor(v, std::move(copy));
+    }
+  }
 
   ConstantBits bits(ValueId v) const {
     if (v.index < bindings_.size() && bindings_[v.index]) return *bindings_[v.index];

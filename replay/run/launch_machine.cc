@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/infer/bind.h"
 #include "ir/scalar/numeric.h"
 #include "ir/scalar/prepared_division.h"
 #include "ir/scalar/scalar.h"
@@ -143,6 +144,9 @@ class Machine {
         return;
       case LaunchOp::kRequireLayout:
         return require_layout(w);
+      case LaunchOp::kRequireApart:
+        if (meets_itself(call_.tensors[slot(w.a)].shape, call_.tensors[slot(w.a)].strides)) fail(w.c);
+        return;
       case LaunchOp::kAllocate:
         return allocate(w);
       case LaunchOp::kRelease:
