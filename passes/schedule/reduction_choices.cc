@@ -24,8 +24,9 @@ constexpr int64_t kMostRegisters = 255;       // of a thread
 constexpr int64_t kManyElements = 32;         // for rows that would be too long otherwise
 constexpr int64_t kOtherRegisters = 32;       // that a thread needs beside its part of a row
 constexpr int64_t kThreadsOfShortRows = 128;  // of a block that takes several rows
+constexpr int64_t kThreadsOfKeptRows = 256;   // the same where rows are kept in registers
+constexpr int64_t kMostKeptRows = 64;         // which a block then has along block.z
 constexpr int64_t kThreadsOfSums = 512;       // the same where a row is read once
-constexpr int64_t kBlocksOfShortRows = 8;     // of each multiprocessor, before blocks take several rows
 constexpr int64_t kStripThreads = 512;
 constexpr int64_t kLongestStripThreads = 1024;  // the same for rows of so many accesses that are no running moments
 constexpr int64_t kManyAccesses = 16384;
@@ -75,7 +76,7 @@ class Chooser {
       return plan("registers",
                   {.lanes = lanes,
                    .chunks = 1,
-                   .rows = rows_of_warps(lanes, kThreadsOfShortRows, kBlocksOfShortRows),
+                   .rows = rows_of_warps(lanes, std::min(kThreadsOfKeptRows, kMostKeptRows * lanes), 1),
                    .longest = lanes * access_.vector - (view_.defects.has(Defect::kLongestShort) ? 1 : 0)});
     return in_block(0);
   }
@@ -329,7 +330,7 @@ class Chooser {
       if (!warps || (elements < kLeastElements && *warps * view_.device.warp > kThreadsOfFewRows)) continue;
       // Rows of several warps would wait for one another in the barriers of a block, and those of clusters are few.
       const bool is_alone = *warps > 1 || cluster > 0;
-      const int64_t rows = is_alone ? 1 : rows_of_block(view_.device.warp, kThreadsOfShortRows, kBlocksOfShortRows);
+      const int64_t rows = is_alone ? 1 : rows_of_block(view_.device.warp, kThreadsOfKeptRows, 1);
       if (view_.defects.has(Defect::kChunksFew)) chunks = std::max<int64_t>(chunks / 2, 1);
       const Block block{.warps = *warps, .chunks = chunks, .rows = rows, .cluster = cluster};
       if (!are_many_clusters(cluster) || held(block, kept) >= kLeastHeld) return block;

@@ -83,8 +83,8 @@ class LoopPlanner {
     return std::ranges::any_of(tensor_ops(g_), [&](OpId op) { return std::ranges::count(g_[op].operands, v) > 0; });
   }
 
-  // Copies inputs that are read in vectors, full inputs whose loads should be under way together, small inputs that a
-  // thread reads once instead of at every place of a row. What only later passes read is loaded with the row, if it is
+  // Copies inputs that are read in vectors, full inputs whose loads should be under way together or that several passes
+  // read, small inputs that a thread reads once instead of at every place of a row. What only later passes read is loaded with the row, if it is
   // one access, or few elements of one of few rows.
   void copy_inputs() {
     constexpr int64_t kFewElements = 8;
@@ -93,7 +93,7 @@ class LoopPlanner {
     for (ValueId v : inputs(g_)) {
       if (!g_.is_tensor(v) || !has_readers(v) || !can_be_cached(g_, v)) continue;
       const bool is_vectorized = in_vectors_.contains(g_[v].name);
-      const bool is_batched = (!keeps_row_ || makes_again_) && space_.is_full(v);
+      const bool is_batched = space_.is_full(v) && (!keeps_row_ || makes_again_ || space_.passes_of(v).size() > 1);
       const bool is_kept = !space_.is_full(v) && rank_of(g_, v) > 0 && !is_overwritten(v) && is_broadcast(v);
       const bool is_read_later = !space_.passes_of(v).contains(0);
       const bool is_late = keeps_few && is_read_later && rank_of(g_, v) > 0 && !is_overwritten(v);

@@ -195,7 +195,7 @@ TEST(PersistentScheduler, KeepsARowInRegisters) {
   // Short rows share a block.
   EXPECT_EQ(ask("persistent", kSoftmax, {{65536, 256}}),
             "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 1 chunks 1 unroll "
-            "1 rows 4 slices 1 threads 128 blocks 1 longest 256");
+            "1 rows 8 slices 1 threads 256 blocks 1 longest 256");
 }
 
 TEST(PersistentScheduler, WalksALongRowInPasses) {
