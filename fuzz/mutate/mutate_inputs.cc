@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "fuzz/mutate/mutate_rules.h"
+#include "ir/scalar/numeric.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 
@@ -27,6 +28,8 @@ InputSpec* find_spec(Case& c, const std::string& name) {
     if (s.name == name) return &s;
   return nullptr;
 }
+
+constexpr int64_t kNearNumbers = 64;
 
 // Sets a size symbol for all inputs; draws a new layout for each input whose shape changed.
 bool set_extent(Case& c, const std::string& name, int64_t extent) {
@@ -68,8 +71,13 @@ bool draw_for_inputs(RandomSource& random, MutationKind kind, const Case& from, 
   if (specs.empty()) return false;
   const size_t at = random.below(specs.size());
   InputSpec spec = specs[at];
-  if (spec.is_scalar) return false;
-  if (kind == MutationKind::kLayout) {
+  if (spec.is_scalar) {
+    // A number near the old one: it is mostly a bound, a width or a place.
+    if (kind != MutationKind::kValues || !is_integer(spec.dtype)) return false;
+    const int64_t now = to_int64(spec.dtype, spec.value);
+    if (now < -kNearNumbers || now > kNearNumbers) return false;
+    spec.value = from_int64(spec.dtype, now + random.between(-4, 4));
+  } else if (kind == MutationKind::kLayout) {
     spec.strides = draw_strides(random, g, fusebox::inputs(g)[at], spec.shape);
     spec.offset = random.one_in(2) ? random.between(1, 9) : 0;
   } else {

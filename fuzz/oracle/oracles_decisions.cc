@@ -308,8 +308,9 @@ class Reuse {
     constexpr int kTries = 3;
     for (int i = 0; i < kTries; ++i) {
       const Case& from = run_.subject();
-      const auto drawn =
-          random.one_in(3) ? draw_mutation(random, MutationKind::kLayout, from, from) : draw_extent(random, from);
+      const auto drawn = random.one_in(3)   ? draw_mutation(random, MutationKind::kLayout, from, from)
+                         : random.one_in(3) ? draw_mutation(random, MutationKind::kValues, from, from)
+                                            : draw_extent(random, from);
       if (!drawn) continue;
       auto changed = apply_mutation(from, *drawn);
       if (!changed || changed->inputs() == from.inputs()) continue;
