@@ -8,6 +8,8 @@
 // If a shared loop is made from a broadcast domain of a producer, the domain is *promoted*. It takes the extent of the
 // domain that concretizes it. The chain of sharers leads to that domain.
 //
+// A reader of any result of an op promotes the axis that stands at that place in each of its results.
+//
 //   b = broadcast a [1, n];  y = x + b, b inlined at the loop merge(i0, i1) of y   →   promoted(b.i0) = extent of y.i0
 //
 // A loop broadcast of a producer takes the value of one domain of each reader: the domain that it stands for, the
