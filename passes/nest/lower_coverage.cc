@@ -1,6 +1,7 @@
 // Checks that a tensor's loops reach all of its elements. Splits, merges and swizzles keep every element; a resize may
 // leave some out.
 #include <algorithm>
+#include <array>
 #include <set>
 #include <span>
 
@@ -33,10 +34,38 @@ void check_stages(const Graph& g, OpId op) {
                   "%" + g[v].name + "." + g[d].name);
 }
 
-// Whether a resize may cut, if sign is 1, or may expand, if sign is −1.
-bool may_be_beyond(const Graph& g, ValueId v, int64_t sign) {
-  const auto constant = constant_integer(g, v);
-  return !constant || *constant * sign < 0;
+bool holds(const std::vector<DomainId>& list, DomainId d) { return std::ranges::count(list, d) > 0; }
+
+// Whether the resize may cut, if sign is 1, or may expand, if sign is −1.
+bool may_be_beyond(const Graph& g, const Transform& resize, int64_t sign) {
+  return std::ranges::any_of(std::array{resize.factor, resize.right}, [&](ValueId by) {
+    const auto constant = constant_integer(g, by);
+    return !constant || *constant * sign < 0;
+  });
+}
+
+std::vector<TransformId> resizes_of(const Graph& g, const Tensor& t) {
+  std::vector<TransformId> result;
+  for (TransformId id : t.transforms)
+    if (g[id].kind == TransformKind::kResize) result.push_back(id);
+  return result;
+}
+
+// A layout made from a cut domain has no place for elements that other loops make.
+void refuse_cut_layout(const Graph& g, ValueId v) {
+  const Tensor& t = g.tensor_of(v);
+  const std::vector<TransformId> resizes = resizes_of(g, t);
+  if (resizes.empty()) return;
+  const auto of_op = op_transforms(g, t);
+  const auto laid_out = ancestors(g, t.allocation), looped = ancestors(g, loop_of(t));
+  for (TransformId id : resizes) {
+    const DomainId cut = g[id].outputs[0];
+    if (std::ranges::count(of_op, id) > 0 || !holds(laid_out, cut) || holds(looped, cut)) continue;
+    if (may_be_beyond(g, g[id], 1))
+      throw Error(ErrorCode::kIllegalAllocation,
+                  "a resize may cut this layout short of the tensor's elements; lay the tensor out without it",
+                  "%" + g[v].name + "." + g[cut].name);
+  }
 }
 
 }  // namespace
@@ -56,36 +85,30 @@ std::vector<CutLoop> cut_loops(const Graph& g, const NestPlan& plan) {
   for (const Nest& nest : plan.nests) {
     check_stages(g, nest.op);
     const auto& results = g[nest.op].results;
+    // A result in global memory is laid out by its own allocation, any other result by that of the first.
+    for (ValueId v : results)
+      if (v == results[0] || g.tensor_of(v).memory == MemoryType::kGlobal || given_out.contains(v))
+        refuse_cut_layout(g, v);
     const Tensor& t = g.tensor_of(results[0]);
+    const std::vector<TransformId> resizes = resizes_of(g, t);
+    if (resizes.empty()) continue;
     const auto& loop = loop_of(t);
-    if (std::ranges::none_of(t.transforms, [&](TransformId id) { return g[id].kind == TransformKind::kResize; }))
-      continue;
     const auto of_op = op_transforms(g, t);
-    const auto holds = [](const std::vector<DomainId>& list, DomainId d) { return std::ranges::count(list, d) > 0; };
     std::vector<std::vector<DomainId>> made_from;  // by loop
     for (DomainId d : loop) made_from.push_back(ancestors(g, std::span(&d, 1)));
-    const std::vector<DomainId> laid_out = ancestors(g, t.allocation);
+    const auto is_looped = [&](DomainId d) {
+      return std::ranges::any_of(made_from, [&](const auto& list) { return holds(list, d); });
+    };
     const bool is_given_out =
         std::any_of(results.begin(), results.end(), [&](ValueId v) { return given_out.contains(v); });
-    for (TransformId id : t.transforms) {
+    for (TransformId id : resizes) {
       const Transform& resize = g[id];
-      if (resize.kind != TransformKind::kResize) continue;
-      const auto is_looped = [&](DomainId d) {
-        return std::ranges::any_of(made_from, [&](const auto& list) { return holds(list, d); });
-      };
       // Loops made from a resize's output have too few points if the resize cut. For the op's own resize the elements
       // are those of its output, so loops made from its input have too few points if it expanded.
-      const bool is_ops = std::find(of_op.begin(), of_op.end(), id) != of_op.end();
-      // A layout made from a cut domain has no place for elements that other loops make.
-      if (!is_ops && holds(laid_out, resize.outputs[0]) && !is_looped(resize.outputs[0]) &&
-          (may_be_beyond(g, resize.factor, 1) || may_be_beyond(g, resize.right, 1)))
-        throw Error(ErrorCode::kIllegalAllocation,
-                    "a resize may cut this layout short of the tensor's elements; lay the tensor out without it",
-                    "%" + g[results[0]].name + "." + g[resize.outputs[0]].name);
+      const bool is_ops = std::ranges::count(of_op, id) > 0;
       const DomainId looped = is_ops ? resize.inputs[0] : resize.outputs[0];
       if (is_ops == is_looped(resize.outputs[0]) || !is_looped(looped)) continue;
-      const int64_t sign = is_ops ? -1 : 1;
-      if (!may_be_beyond(g, resize.factor, sign) && !may_be_beyond(g, resize.right, sign)) continue;
+      if (!may_be_beyond(g, resize, is_ops ? -1 : 1)) continue;
       // A reader in the same iteration does not miss the elements that no loop point makes.
       for (size_t i = 0; i < loop.size(); ++i) {
         if (!holds(made_from[i], looped)) continue;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/domain/domain.h"
+#include "ir/domain/domain_edit.h"
 #include "ir/table/error.h"
 
 namespace fusebox {
@@ -164,26 +165,34 @@ class NestPlanner {
 
   void promote(const Nest& nest) {
     if (nest.shared == 0) return;
-    const ValueId v = g_[nest.op].results[0];
-    const Tensor& t = g_.tensor_of(v);
-    std::vector<DomainId> made_from;
+    const auto& loop = loop_of(g_.tensor_of(g_[nest.op].results[0]));
     for (uint32_t i = 0; i < nest.shared; ++i)
-      for (DomainId d : leaves(g_, loop_of(t)[i])) made_from.push_back(d);
-    for (DomainId d : made_from) {
-      if (g_[d].iter_type != IterType::kBroadcast) continue;
-      bool is_kept = false;  // a reader reads the one element
+      for (DomainId d : leaves(g_, loop[i]))
+        if (g_[d].iter_type == IterType::kBroadcast) promote(nest.op, d);
+  }
+
+  // All results of an op share the loops of the first, so a reader of any of them decides. `d` is of the first.
+  void promote(OpId op, DomainId d) {
+    std::vector<DomainId> by_result;
+    for (ValueId v : g_[op].results) by_result.push_back(in_sibling(g_, g_[v].tensor, d));
+    ValueId kept;  // a result of which a reader reads the one element
+    for (size_t r = 0; r < by_result.size(); ++r) {
+      const ValueId v = g_[op].results[r];
       for (OpId reader : plan_.readers[v.index]) {
-        const ValueId extent = concretized_by(t, d, reader);
-        is_kept = is_kept || !extent;
+        const ValueId extent = by_result[r] ? concretized_by(g_.tensor_of(v), by_result[r], reader) : ValueId();
+        if (!extent && !kept) kept = v;
         take(d, extent, v);
       }
-      const ValueId promoted = plan_.promoted_extent(d);
-      if (is_kept && promoted && constant_integer(g_, promoted).value_or(0) < 1)
-        throw Error(ErrorCode::kIllegalInline,
-                    "one consumer reads the element of this broadcast axis, and another may read it no time, as its "
-                    "extent may be 0; inline it outside that axis, or recompute it for one of them",
-                    place_of(g_, v) + "." + g_[d].name);
     }
+    const ValueId promoted = plan_.promoted_extent(d);
+    if (!promoted) return;
+    if (kept && constant_integer(g_, promoted).value_or(0) < 1)
+      throw Error(ErrorCode::kIllegalInline,
+                  "one consumer reads the element of this broadcast axis, and another may read it no time, as its "
+                  "extent may be 0; inline it outside that axis, or recompute it for one of them",
+                  place_of(g_, kept) + "." + g_[d].name);
+    for (DomainId own : by_result)
+      if (own) plan_.promoted.emplace(own, promoted);
   }
 
   // The extent that a reader gives to a broadcast domain of its operand, or none.

@@ -6,7 +6,8 @@
 // of a node agree on its parallel type.
 //
 // If a shared loop is made from a broadcast domain of a producer, the domain is *promoted*. It takes the extent of the
-// domain that concretizes it. The chain of sharers leads to that domain.
+// domain that concretizes it. The chain of sharers leads to that domain. A reader of any result of an op promotes the
+// domains at that position of all its results.
 //
 //   b = broadcast a [1, n];  y = x + b, b inlined at the loop merge(i0, i1) of y   →   promoted(b.i0) = extent of y.i0
 //

@@ -19,7 +19,9 @@ std::vector<OrderConstraint> alias_order(const KernelPlan& plan) {
     const OpId writer = g[out.value].def;
     if (!plan.has_nest(writer)) continue;
     for (OpId reader : plan.nest_plan.readers[out.alias.index]) {
-      const auto& loop = loop_of(g.tensor_of(g[writer].results[0]));
+      // All results of an op share the loops of the first, whose axes stand where theirs do.
+      const Tensor& leader = g.tensor_of(g[writer].results[0]);
+      const auto& loop = loop_of(leader);
       if (reader != writer) result.push_back({reader, writer});
       // The reader must read the element that the writer overwrites, in the same thread and in the same iteration of
       // shared loops.
@@ -33,9 +35,9 @@ std::vector<OrderConstraint> alias_order(const KernelPlan& plan) {
                           " along an axis where data tell it to; make the copy in a kernel of its own",
                       plan.place_of(out.value));
         DomainValues read = view.feed(k);
-        DomainValues written(g, plan.nest_plan, view.symbols, algebra, g[g[writer].results[0]].tensor);
+        DomainValues written(g, plan.nest_plan, view.symbols, algebra, g[leader.value].tensor);
         const auto from = logical_without_reductions(g, g.tensor_of(out.alias));
-        const auto to = logical_without_reductions(g, g.tensor_of(out.value));
+        const auto to = logical_without_reductions(g, leader);
         // An output without elements overwrites nothing. Its loops never run, so their forms do not say what would be
         // read.
         if (std::any_of(to.begin(), to.end(), [&](DomainId d) { return algebra.constant_value(written.size(d)) == 0; }))
