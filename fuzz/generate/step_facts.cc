@@ -18,11 +18,13 @@ void StepMaker::facts() {
   for (OpId op : g_[Graph::body()].ops)
     if (g_[op].kind == OpKind::kSize) sizes.insert(sizes.end(), g_[op].results.begin(), g_[op].results.end());
   std::erase_if(sizes, [&](ValueId v) { return !evaluate_integer(g_, v, sizes_); });
-  // A kernel has only the sizes that it needs. Steps that were taken before may have added ops, so they do not tell.
-  if (!in_part_ && !sizes.empty()) {
+  // A kernel has only the sizes that it needs. Steps that were taken before may have added ops, so they do not tell. It has
+  // no input that it only overwrites if a step gives the output memory of its own.
+  if (!sizes.empty()) {
     const Graph& fusion = unscheduled_.ops.empty() ? g_ : unscheduled_;
-    const Segmentation whole = plan_single(fusion, {});
+    Segmentation whole = plan_single(fusion, {});
     if (whole.segments.empty()) return;
+    for (Crossing& c : whole.segments[0].outputs) c.alias.clear();
     const Graph kernel = extract(fusion, whole.segments[0]);
     std::erase_if(sizes, [&](ValueId v) { return !find_value(kernel, g_[v].name); });
   }

@@ -130,7 +130,7 @@ void StepMaker::each_part(const std::vector<Step>& assigns, const std::function<
   for (const Segment& part : parts.segments) {
     part_ = part.name;
     names_part_ = random_.one_in(3);
-    g_ = extract(whole, part);
+    g_ = unscheduled_ = extract(whole, part);
     sizes_ = rebind(whole, sizes, g_);
     launch_.clear();
     if (part.executor == SegmentExecutor::kKernel && has_tensors()) schedule_part();

@@ -141,7 +141,7 @@ class StepMaker {
 
   RandomSource& random_;
   Graph g_;
-  Graph unscheduled_;                // the graph before `schedule`; empty before
+  Graph unscheduled_;                // the graph, or the segment, before `schedule`; empty before
   std::vector<std::string> copies_;  // tensors to make in vectors of the domain `vector_`
   std::string vector_;
   int64_t vector_width_ = 0;

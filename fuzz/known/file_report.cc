@@ -17,6 +17,12 @@ std::string tensors_text(const std::vector<PlanTensor>& tensors) {
   return out;
 }
 
+std::string own_memory_text(const std::vector<std::string>& outputs) {
+  std::string out;
+  for (const std::string& name : outputs) out += "  with memory of its own for %" + name + "\n";
+  return out;
+}
+
 std::string declined_text(const std::vector<Declined>& declined) {
   std::string out;
   for (const Declined& d : declined) out += fmt::format("  not {}: {}\n", d.scheduler, d.why);
@@ -54,10 +60,12 @@ std::string report_text(const Module& m, const FileRequest& r) {
                        declined_text(p.declined));
   }
   for (const PlanMerge& merge : report.merges)
-    out += fmt::format("@{} and @{} at{}: {}\n{}", report.parts[merge.from].segment, report.parts[merge.to].segment,
+    out += fmt::format("@{} and @{} at{}: {}\n{}{}", report.parts[merge.from].segment, report.parts[merge.to].segment,
                        tensors_text(merge.crossing),
                        merge.heuristics.empty() ? "no kernel" : "possible, " + merge.heuristics,
-                       declined_text(merge.declined));
+                       own_memory_text(merge.own_memory), declined_text(merge.declined));
+  for (const PlanCopy& copy : report.copies)
+    out += fmt::format("%{} {} is copied over %{}\n", copy.from.name, copy.from.bytes, copy.to);
   const PlanningWork work = plan_automatic(c.concretized, planning).work;
   return out + fmt::format("work: {} stretches, {} cuts, {} extractions, {} steps, {} kernel plans\n", work.stretches,
                            work.tried_cuts, work.extractions, work.steps, work.kernel_plans);

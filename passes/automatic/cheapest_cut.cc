@@ -24,6 +24,11 @@ void CheapestCut::refuse(Stretch s) {
   best_.resize(std::min(best_.size(), s.end));
 }
 
+void CheapestCut::raise(Stretch s, double more) {
+  costs_[s.end][s.begin] += more;
+  best_.resize(std::min(best_.size(), s.end));
+}
+
 void CheapestCut::find_best(size_t end) {
   BestEnd best{.from = end - 1};
   for (size_t begin = end; begin-- > firsts_[end];) {

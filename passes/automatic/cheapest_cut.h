@@ -33,6 +33,8 @@ class CheapestCut {
 
   std::vector<Stretch> find();
   void refuse(Stretch s);
+  // Makes a stretch more expensive by so much. Cuts of other stretches may be the cheapest then.
+  void raise(Stretch s, double more);
 
  private:
   enum class Answer : uint8_t { kNotAsked, kPossible, kRefused };
@@ -49,7 +51,7 @@ class CheapestCut {
   void find_best(size_t end);
   bool is_tried(Stretch s);
 
-  const std::vector<std::vector<double>> costs_;
+  std::vector<std::vector<double>> costs_;
   const std::function<bool(Stretch)> is_possible_;
   std::vector<Answer> answers_;
   std::vector<size_t> firsts_;  // by end: where the longest stretch begins that may be tried

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ir/canonical/canonical.h"
+#include "ir/graph/name_index.h"
 #include "ir/infer/product_call.h"
 #include "ir/step/step_applier.h"
 #include "ir/table/error.h"
@@ -21,6 +22,7 @@
 #include "passes/schedule/schedule_memo.h"
 #include "passes/schedule/vector_width.h"
 #include "passes/segment/crossing_layouts.h"
+#include "passes/segment/own_memory.h"
 #include "passes/segment/segment.h"
 
 namespace fusebox {
@@ -28,6 +30,9 @@ namespace {
 
 // The cost of a launch, as bytes that memory could move meanwhile: about 2 µs at 4 TB/s.
 constexpr double kLaunchBytes = 8e6;
+// The cost of a copy of an output over the input that it overwrites, besides the output's bytes. It is a bit less than a
+// launch, so that one kernel and a copy of a small output are preferred to two kernels.
+constexpr double kCopyBytes = 6e6;
 // A fusion of more ops is not cut at its best places but in stretches as long as schedulers take.
 constexpr size_t kMostForBestCut = 96;
 constexpr size_t kLongestStretch = 128;
@@ -62,6 +67,15 @@ struct Scheduled {
   Graph fusion;  // with the part's steps
 };
 
+// The memory of values in these segments: a value that is stored over an input lies in the input's memory.
+MemoryClasses memory_in(const Segmentation& segmentation, const MemoryClasses& inputs) {
+  MemoryClasses memory = inputs;
+  for (const Segment& s : segmentation.segments)
+    for (const Crossing& c : s.outputs)
+      if (const auto it = inputs.find(c.alias); it != inputs.end()) memory[c.value] = it->second;
+  return memory;
+}
+
 // Whether both are the same fusion, but for the name.
 bool is_same_fusion(const Segment& a, const Segment& b) {
   return a.ops == b.ops && a.inputs == b.inputs && a.outputs == b.outputs;
@@ -85,21 +99,30 @@ class Cutter {
       if (auto parts = try_cut()) return *std::move(parts);
   }
 
-  CutPart one(const std::vector<OpId>& ops) {
-    const std::set<OpId> inside(ops.begin(), ops.end());
-    std::vector<bool> needed = all_.is_output();
-    for (OpId op : ops)
-      for (ValueId v : g_[op].results)
-        for (OpId reader : all_.readers()[v.index]) needed[v.index] = needed[v.index] || !inside.contains(reader);
-    CutPart part{.ops = ops, .steps = {}, .heuristics = {}, .declined = {}};
+  CutPart one(const Segmentation& segmentation, size_t at) {
+    Segment segment = segmentation.segments[at];
+    CutPart part;
+    NameIndex names(g_);
+    for (const std::string& name : segment.ops) part.ops.push_back(g_[*names.find(name)].def);
+    std::vector<bool> needed(g_.values.size());
+    for (const Crossing& c : segment.outputs) needed[names.find(c.value)->index] = true;
+    const std::vector<OpId>& ops = part.ops;
     if (all_.is_apart(ops, needed)) return part;
     if (const int depth = all_.depth_of(ops); depth > kMostDepth) {
       part.declined.push_back(
           {"any", std::to_string(depth) + " reductions stand one behind the other, each a walk over the rows"});
       return part;
     }
-    find_schedule(*tried(segment_of(ops, needed), memory_), part, {});
-    return part;
+    memory_ = memory_in(segmentation, options_.memory);
+    while (true) {
+      CutPart found = part;
+      find_schedule(*tried(segment, memory_), found, {});
+      if (!found.heuristics.scheduler.empty() || !found.in_place) return found;
+      const auto output = std::ranges::find(segment.outputs, found.in_place->output, &Crossing::value);
+      output->alias.clear();
+      memory_.erase(output->value);
+      part.own_memory.push_back(*std::move(found.in_place));
+    }
   }
 
   std::optional<Heuristics> choice_for_all() {
@@ -227,15 +250,32 @@ class Cutter {
   }
 
   // The schedule of a segment with these ops. A cut that is tried again asks for most of them once more.
-  Scheduled& scheduled(const Segment& segment, const std::vector<OpId>& ops, const std::string& name) {
+  Scheduled& scheduled(const Segment& segment, const std::vector<OpId>& ops, const std::string& name,
+                       const std::vector<InPlaceRefusal>& own) {
     Scheduled& known = scheduled_[ops];
     known.segment.name = segment.name;
     // Heuristics are replaced by name.
     const bool is_same_name = options_.heuristics.empty() || known.name == name;
-    if (is_same_name && known.segment == segment && known.memory == memory_) return known;
+    const bool is_same_place =
+        std::ranges::equal(known.part.own_memory, own, {}, &InPlaceRefusal::output, &InPlaceRefusal::output);
+    if (is_same_name && is_same_place && known.segment == segment && known.memory == memory_) return known;
     known = {name, segment, memory_, CutPart{.ops = ops, .steps = {}, .heuristics = {}, .declined = {}}, {}};
+    known.part.own_memory = own;
     known.fusion = find_schedule(*take_tried(segment, ops), known.part, name);
+    if (!known.part.heuristics.scheduler.empty()) give_own_memory(known);
     return known;
+  }
+
+  // Adds the steps that give outputs memory of their own. The kernel plan stays as it is: outputs are in global memory
+  // anyway.
+  void give_own_memory(Scheduled& made) const {
+    StepApplier applier(made.fusion, options_.defects);
+    for (const InPlaceRefusal& own : made.part.own_memory) {
+      made.part.steps.push_back(own_memory_step(output_after(made.part.steps, own.output)));
+      applier.apply(made.part.steps.back());
+      ++work_.steps;
+      made.part.declined.push_back({"in place", own.why});
+    }
   }
 
   // Fills in the first schedule that makes a kernel of the fusion, and returns the fusion with it. Without one the part
@@ -245,11 +285,16 @@ class Cutter {
     for (size_t i = 0; i < schedulers().size(); ++i) {
       const Scheduler& s = schedulers()[i];
       std::optional<std::string> why = why_not(i, t);
-      Graph result;
-      if (!why)
-        why = refusal(
+      if (!why) {
+        Graph result;
+        part.steps.clear();
+        const auto error = refusal(
             [&] { result = schedule(s, t, given == options_.heuristics.end() ? nullptr : &given->second, part); });
-      if (!why) return result;
+        if (!error) return result;
+        why = refused(*error);
+        if (error->code == ErrorCode::kIllegalAliasOrder && !part.in_place)
+          part.in_place = in_place_refusal(t.segment, part.steps, *error);
+      }
       part.declined.push_back({std::string(s.name), *why});
     }
     part.heuristics = {};
@@ -258,14 +303,26 @@ class Cutter {
     return std::move(t.fusion);
   }
 
+  // Which output of the segment a schedule with these steps may not store over an input.
+  static InPlaceRefusal in_place_refusal(const Segment& segment, const std::vector<Step>& steps, const Error& error) {
+    const auto is_over = [](const Crossing& c) { return !c.alias.empty(); };
+    const auto is_named = [&](const Crossing& c) {
+      return is_over(c) && error.place == "%" + output_after(steps, c.value);
+    };
+    auto output = std::ranges::find_if(segment.outputs, is_named);
+    if (output == segment.outputs.end()) output = std::ranges::find_if(segment.outputs, is_over);
+    check_internal(output != segment.outputs.end(), "an output is refused its place and lies over no input");
+    return {output->value, std::string(error.what()) + " (%" + output->value + ")"};
+  }
+
   // Why a schedule is refused that something makes; nothing if it is not.
   template <class Make>
-  static std::optional<std::string> refusal(Make&& make) {
+  static std::optional<Error> refusal(Make&& make) {
     try {
       make();
     } catch (const Error& e) {
       if (e.code == ErrorCode::kInternal) throw;
-      return refused(e);
+      return e;
     }
     return std::nullopt;
   }
@@ -346,11 +403,12 @@ class Cutter {
       for (OpId op : stretches[i].second) s.ops.push_back(g_[g_[op].results[0]].name);
     }
     segmentation = complete(g_, std::move(segmentation), options_.defects);
-    // A value that is stored over an input lies in the input's memory.
-    memory_ = options_.memory;
-    for (const Segment& s : segmentation.segments)
-      for (const Crossing& c : s.outputs)
-        if (const auto it = options_.memory.find(c.alias); it != options_.memory.end()) memory_[c.value] = it->second;
+    std::vector<std::vector<InPlaceRefusal>> own(stretches.size());
+    for (Segment& s : segmentation.segments) {
+      const size_t at = std::stoul(s.name);
+      own[at] = take_off_inputs(segmentation, s, stretches[at].first);
+    }
+    memory_ = memory_in(segmentation, options_.memory);
     CrossingLayouts layouts(
         g_, segmentation,
         {.infer = options_.infer, .sizes = options_.sizes, .inputs = options_.inputs, .defects = options_.defects});
@@ -360,12 +418,14 @@ class Cutter {
       const Segment& segment = segmentation.segments[i];
       const size_t at = std::stoul(segment.name);
       const auto& [stretch, ops] = stretches[at];
-      Scheduled& made = scheduled(segment, ops, part_name(g_, at, parts.size()));
+      Scheduled& made = scheduled(segment, ops, part_name(g_, at, parts.size()), own[at]);
       found[at] = &made;
       parts[at] = made.part;
       if (parts[at].heuristics.scheduler.empty()) {
         if (stretch.size() > 1 || ops.size() > 1) {
-          if (stretch.size() > 1)
+          if (made.part.in_place)
+            try_own_memory(stretch, *made.part.in_place);
+          else if (stretch.size() > 1)
             refuse(stretch);
           else
             alone_.insert(stretch);
@@ -383,7 +443,35 @@ class Cutter {
     return parts;
   }
 
+  // Clears the places of the stretch's outputs that get memory of their own, in the segment and in those that read them.
+  // Returns these outputs.
+  std::vector<InPlaceRefusal> take_off_inputs(Segmentation& segmentation, Segment& segment, Stretch stretch) const {
+    std::vector<InPlaceRefusal> result;
+    const auto known = own_memory_.find(stretch);
+    if (known == own_memory_.end() || alone_.contains(stretch)) return result;
+    for (const InPlaceRefusal& own : known->second) {
+      const auto output = std::ranges::find(segment.outputs, own.output, &Crossing::value);
+      if (output == segment.outputs.end() || output->alias.empty()) continue;  // it is copied in any case
+      output->alias.clear();
+      for (Segment& s : segmentation.segments)
+        for (Crossing& c : s.inputs)
+          if (c.value == own.output) c.alias.clear();
+      result.push_back(own);
+    }
+    return result;
+  }
+
+  // From now on the stretch has memory of its own for the output, and costs a copy more.
+  void try_own_memory(Stretch s, InPlaceRefusal output) {
+    if (cheapest_) cheapest_->raise(s, copy_cost(output));
+    own_memory_[s].push_back(std::move(output));
+  }
+
   // -- where to cut
+
+  double copy_cost(const InPlaceRefusal& output) const {
+    return kCopyBytes + 2 * bytes(*find_value(g_, output.output));
+  }
 
   double bytes(ValueId v) const {
     double result = static_cast<double>(bits(g_[v].dtype)) / 8;
@@ -413,9 +501,13 @@ class Cutter {
 
   std::vector<Stretch> best_cut() {
     const Stretch whole{0, all_.size()};
-    if (is_possible(whole)) return {whole};
+    if (!own_memory_.contains(whole) && is_possible(whole)) return {whole};
     if (all_.size() > kMostForBestCut) return longest_stretches();
-    if (!cheapest_) cheapest_.emplace(costs(), [this](Stretch s) { return is_possible(s); });
+    if (!cheapest_) {
+      cheapest_.emplace(costs(), [this](Stretch s) { return is_possible(s); });
+      for (const auto& [s, known] : own_memory_)
+        for (const InPlaceRefusal& output : known) cheapest_->raise(s, copy_cost(output));
+    }
     return cheapest_->find();
   }
 
@@ -452,6 +544,8 @@ class Cutter {
   std::map<Stretch, bool> possible_;  // those that were asked for
   std::optional<CheapestCut> cheapest_;
   std::set<Stretch> alone_;  // of one op, which runs without the cheap ops that it reads
+  // Outputs that no schedule of the stretch can store over their inputs.
+  std::map<Stretch, std::vector<InPlaceRefusal>> own_memory_;
   std::map<OpsAndOutputs, bool> taken_;
   std::map<std::vector<OpId>, std::unique_ptr<Tried>> tried_;  // those that are taken and not scheduled yet
   size_t kept_ops_ = 0;                                        // of them
@@ -473,9 +567,10 @@ std::optional<Heuristics> choice_for_all(const Graph& fusion, const AutomaticOpt
   return Cutter(fusion, options, work).choice_for_all();
 }
 
-CutPart try_part(const Graph& fusion, const std::vector<OpId>& ops, const AutomaticOptions& options) {
+CutPart try_part(const Graph& fusion, const Segmentation& segmentation, size_t segment,
+                 const AutomaticOptions& options) {
   PlanningWork work;
-  return Cutter(fusion, options, work).one(ops);
+  return Cutter(fusion, options, work).one(segmentation, segment);
 }
 
 }  // namespace fusebox

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "ir/scalar/scalar.h"
+#include "ir/table/error.h"
 #include "passes/automatic/cut.h"
+#include "passes/segment/segment.h"
 
 namespace fusebox {
 namespace {
@@ -35,6 +38,7 @@ class Reporter {
     }
     for (size_t to = 0; to < report_.parts.size(); ++to)
       for (size_t from = 0; from < to; ++from) add_merge(from, to);
+    add_copies();
     return std::move(report_);
   }
 
@@ -51,7 +55,7 @@ class Reporter {
   }
 
   void add_merge(size_t from, size_t to) {
-    PlanMerge merge{from, to, {}, {}, {}};
+    PlanMerge merge{from, to, {}, {}, {}, {}};
     for (const PlanTensor& t : report_.parts[from].writes)
       if (std::ranges::find(report_.parts[to].reads, t.name, &PlanTensor::name) != report_.parts[to].reads.end())
         merge.crossing.push_back(t);
@@ -63,24 +67,67 @@ class Reporter {
                report_.parts[to].executor != SegmentExecutor::kKernel) {
       merge.declined.push_back({"any", "one of them is no kernel"});
     } else {
-      std::map<size_t, OpId> ops;
-      for (size_t part : {from, to})
-        for (const std::string& name : report_.parts[part].ops) {
-          const OpId op = g_[values_.at(name)].def;
-          ops.emplace(positions_.at(op), op);
-        }
-      std::vector<OpId> list;
-      for (const auto& [at, op] : ops) list.push_back(op);
-      const CutPart tried = try_part(g_, list, options_);
-      merge.declined = tried.declined;
-      if (!tried.heuristics.scheduler.empty()) {
-        merge.heuristics = text(tried.heuristics);
-        merge.declined.clear();
-      } else if (merge.declined.empty()) {
-        merge.declined.push_back({"any", "a segment_set or an op that reads by data keeps them apart"});
-      }
+      try_merge(merge);
     }
     report_.merges.push_back(std::move(merge));
+  }
+
+  void try_merge(PlanMerge& merge) const {
+    const auto segmentation = merged(merge.from, merge.to);
+    if (!segmentation) {
+      merge.declined.push_back({"any", "another segment would have to run before and after it"});
+      return;
+    }
+    const std::string& name = report_.parts[merge.from].segment;
+    const auto at = std::ranges::find(segmentation->segments, name, &Segment::name) - segmentation->segments.begin();
+    const CutPart tried = try_part(g_, *segmentation, static_cast<size_t>(at), options_);
+    if (!tried.heuristics.scheduler.empty()) {
+      merge.heuristics = text(tried.heuristics);
+      for (const InPlaceRefusal& own : tried.own_memory) merge.own_memory.push_back(own.output);
+      return;
+    }
+    merge.declined = tried.declined;
+    if (merge.declined.empty())
+      merge.declined.push_back({"any", "a segment_set or an op that reads by data keeps them apart"});
+  }
+
+  // The segmentation with two segments as one, which has the name of the first. What it reads keeps its layout. Nothing if
+  // segments would wait for each other.
+  std::optional<Segmentation> merged(size_t from, size_t to) const {
+    Segmentation result = segmentation_;
+    Segment& one = result.segments[from];
+    std::map<size_t, std::string> ops;
+    for (size_t part : {from, to})
+      for (const std::string& name : report_.parts[part].ops)
+        ops.emplace(positions_.at(g_[values_.at(name)].def), name);
+    one.ops.clear();
+    one.steps.clear();
+    for (const auto& [at, name] : ops) one.ops.push_back(name);
+    result.segments.erase(result.segments.begin() + static_cast<std::ptrdiff_t>(to));
+    const std::string name = one.name;
+    try {
+      result = complete(g_, std::move(result), options_.defects);
+    } catch (const Error& e) {
+      if (e.code != ErrorCode::kInvalidGraph) throw;
+      return std::nullopt;
+    }
+    for (Crossing& in : std::ranges::find(result.segments, name, &Segment::name)->inputs)
+      for (size_t part : {from, to})
+        for (const Crossing& known : segmentation_.segments[part].inputs)
+          if (known.value == in.value) in.allocation_order = known.allocation_order, in.contiguity = known.contiguity;
+    return result;
+  }
+
+  void add_copies() {
+    std::set<std::string> in_place;
+    for (const Segment& s : segmentation_.segments)
+      for (const Crossing& c : s.outputs)
+        if (!c.alias.empty()) in_place.insert(c.value);
+    for (const OutputRef& out : outputs(g_)) {
+      if (!out.alias || out.alias == out.value || !g_.is_tensor(out.value) || in_place.contains(g_[out.value].name))
+        continue;
+      report_.copies.push_back({tensor(g_[out.value].name), g_[out.alias].name});
+    }
   }
 
   // A part that must run between the two.

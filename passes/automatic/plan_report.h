@@ -34,11 +34,20 @@ struct PlanMerge {
   // plan moves fewer bytes or launches fewer kernels than with this merge.
   std::vector<Declined> declined;
   std::string heuristics;
+  std::vector<std::string>
+      own_memory;  // the outputs that this kernel could not store over the inputs that they overwrite
+};
+
+// An output that does not lie over the input that it overwrites. It is copied there at the end of the run.
+struct PlanCopy {
+  PlanTensor from;
+  std::string to;
 };
 
 struct PlanReport {
   std::vector<PlanPart> parts;    // in the order in which they run
   std::vector<PlanMerge> merges;  // not taken
+  std::vector<PlanCopy> copies;
 };
 
 // `fusion` is concretized and `segmentation` complete; `options.sizes` give the bytes.

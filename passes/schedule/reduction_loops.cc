@@ -150,21 +150,26 @@ class LoopPlanner {
 
   // Small outputs that overwrite inputs, each with the small tensors that are made on the way. Only one thread may read
   // what it overwrites, so each of them gets loops of one iteration in place of the block's others, and of the cluster's.
+  // A sum has the loops of its reduction, and what lies along the rows is read by all threads: then no single thread can.
   std::map<std::string, Names> give_one_thread() {
     std::map<std::string, Names> result;
     if (!is_inner_ || walks_ || access_.kept.empty()) return result;
     for (const OutputRef& out : outputs(g_)) {
       if (!out.alias || !g_.is_tensor(out.value) || space_.is_full(out.value) || !has_readers(out.alias)) continue;
-      const std::string output =
-          stored_.contains(g_[out.value].name) ? stored_[g_[out.value].name] : g_[out.value].name;
+      const bool is_copy = stored_.contains(g_[out.value].name);
+      const std::string output = is_copy ? stored_[g_[out.value].name] : g_[out.value].name;
+      if (!is_copy && demands(g_[g_[out.value].def].kind, kReduction)) continue;
       Names chain;
+      bool is_by_all = false;
       std::set<ValueId> on_way{out.alias};
       for (OpId op : tensor_ops(g_)) {
         if (g_[op].results[0] == out.value || demands(g_[op].kind, kReduction)) continue;
         if (std::ranges::none_of(g_[op].operands, [&](ValueId v) { return on_way.contains(v); })) continue;
         on_way.insert(g_[op].results.begin(), g_[op].results.end());
         chain.push_back(g_[g_[op].results[0]].name);
+        is_by_all = is_by_all || space_.is_full(g_[op].results[0]);
       }
+      if (is_by_all) continue;
       const bool has_rows = h_.number("rows") > 1;
       const std::string row = domain("n"), x = domain("x");
       steps_.split(output, row_of(out.value, has_rows), 1, row, x);

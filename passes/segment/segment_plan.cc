@@ -9,6 +9,7 @@
 #include "ir/infer/is_library.h"
 #include "ir/table/error.h"
 #include "ir/token/lex.h"
+#include "passes/segment/own_memory.h"
 #include "passes/segment/segment.h"
 
 namespace fusebox {
@@ -97,11 +98,13 @@ class Completer {
   }
 
   // The input in whose memory a crossing value lies. None unless the value's segment may write over the input itself. A
-  // value that is returned by itself too has memory of its own, and is copied.
+  // value has memory of its own, and is copied, if it is returned by itself too, or if the segment's steps say so.
   std::string lies_over(ValueId v) const {
     const auto it = alias_.find(v);
     if (it == alias_.end() || !is_tensor_op(g_, g_[v].def) || returned_.contains(v)) return {};
-    return may_overwrite(segments_of_[g_[v].def.index].front(), v, it->second) ? g_[it->second].name : std::string();
+    const size_t segment = segments_of_[g_[v].def.index].front();
+    if (has_own_memory(segmentation_.segments[segment].steps, g_[v].name)) return {};
+    return may_overwrite(segment, v, it->second) ? g_[it->second].name : std::string();
   }
 
   // Whether a thread may read an element that another one overwrites, in an op with a thread for each element. Every

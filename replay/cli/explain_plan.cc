@@ -39,16 +39,23 @@ std::string names(const std::vector<std::string>& ops) {
 }
 
 std::string why(const PlanMerge& m) {
-  if (!m.heuristics.empty()) return "possible (" + m.heuristics + "), but the plan as it is costs less";
   std::string out;
+  for (const std::string& name : m.own_memory) out += (out.empty() ? "; it copies %" : ", %") + name;
+  if (!out.empty()) out += " at the end";
+  if (!m.heuristics.empty()) return "possible (" + m.heuristics + out + "), but the plan as it is costs less";
   for (const Declined& d : m.declined)
     out += (out.empty() ? "" : "; ") + (d.scheduler == "any" ? d.why : "not " + d.scheduler + ": " + d.why);
   return out;
 }
 
+std::string copy_text(const PlanCopy& c) {
+  return "%" + c.from.name + " " + bytes_text(c.from.bytes) + " is copied over %" + c.to + " at the end";
+}
+
 std::string head(const std::string& program, const PlanReport& r) {
   int64_t moved = 0;
   for (const PlanPart& p : r.parts) moved += sum(p.reads) + sum(p.writes);
+  for (const PlanCopy& c : r.copies) moved += 2 * c.from.bytes;
   return fmt::format("@{}: {} segment{}, {} through memory", program, r.parts.size(), r.parts.size() == 1 ? "" : "s",
                      bytes_text(moved));
 }
@@ -63,6 +70,7 @@ std::string as_text(const std::string& program, const PlanReport& r) {
   for (const PlanMerge& m : r.merges)
     out += "@" + r.parts[m.from].segment + " and @" + r.parts[m.to].segment + " are apart at " + names(m.crossing) +
            ": " + why(m) + "\n";
+  for (const PlanCopy& c : r.copies) out += copy_text(c) + "\n";
   return out;
 }
 
@@ -78,16 +86,20 @@ std::string declined_json(const std::vector<Declined>& declined) {
   return json_list(all);
 }
 
+std::vector<std::string> quoted(const std::vector<std::string>& names) {
+  std::vector<std::string> all;
+  for (const std::string& name : names) all.push_back(json_string(name));
+  return all;
+}
+
 std::string as_json(const std::string& program, const PlanReport& r) {
-  std::vector<std::string> parts, merges;
+  std::vector<std::string> parts, merges, copies;
   for (const PlanPart& p : r.parts) {
-    std::vector<std::string> ops;
-    for (const std::string& op : p.ops) ops.push_back(json_string(op));
     parts.push_back(JsonObject()
                         .add("segment", p.segment)
                         .add("executor", text(p.executor))
                         .add("heuristics", p.heuristics)
-                        .raw("ops", json_list(ops))
+                        .raw("ops", json_list(quoted(p.ops)))
                         .raw("reads", tensors_json(p.reads))
                         .raw("writes", tensors_json(p.writes))
                         .raw("declined", declined_json(p.declined))
@@ -99,9 +111,17 @@ std::string as_json(const std::string& program, const PlanReport& r) {
                          .add("to", r.parts[m.to].segment)
                          .raw("crossing", tensors_json(m.crossing))
                          .add("possible", m.heuristics)
+                         .raw("own_memory", json_list(quoted(m.own_memory)))
                          .raw("declined", declined_json(m.declined))
                          .text());
-  return JsonObject().add("program", program).raw("segments", json_list(parts)).raw("merges", json_list(merges)).text();
+  for (const PlanCopy& c : r.copies)
+    copies.push_back(JsonObject().add("name", c.from.name).add("bytes", c.from.bytes).add("over", c.to).text());
+  return JsonObject()
+      .add("program", program)
+      .raw("segments", json_list(parts))
+      .raw("merges", json_list(merges))
+      .raw("copies", json_list(copies))
+      .text();
 }
 
 // A page of its own: a box for each segment, and for each tensor that crosses an arc as wide as its bytes.
@@ -159,6 +179,8 @@ std::string as_page(const std::string& program, const PlanReport& r) {
   for (const PlanMerge& m : r.merges)
     reasons += "<tr><td>@" + escaped(r.parts[m.from].segment) + " + @" + escaped(r.parts[m.to].segment) +
                "</td><td>apart</td><td>" + escaped(why(m)) + "</td></tr>\n";
+  for (const PlanCopy& c : r.copies)
+    reasons += "<tr><td>%" + escaped(c.from.name) + "</td><td>copy</td><td>" + escaped(copy_text(c)) + "</td></tr>\n";
   return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + escaped("@" + program) +
          "</title>\n<style>\nbody{font:14px/1.45 system-ui,sans-serif;margin:24px;color:#1d2733;background:#fff}\n"
          "rect{fill:#eef4fb;stroke:#5b7da6}\ntext{font:12px ui-monospace,monospace;fill:#1d2733}\n"

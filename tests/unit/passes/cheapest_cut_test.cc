@@ -78,6 +78,23 @@ TEST(CheapestCut, IsThatOfAskingForAll) {
   EXPECT_LT(asked, all);
 }
 
+// A stretch that becomes more expensive is as if it had always cost so much.
+TEST(CheapestCut, KnowsOfRaisedCosts) {
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomCut r(seed);
+    CheapestCut cut(r.costs, [&](Stretch s) { return r.possible[s.end][s.begin]; });
+    for (int round = 0; round < 8; ++round) {
+      const auto found = cut.find();
+      ASSERT_EQ(found, by_asking_for_all(r.costs, r.possible));
+      const Stretch longest = *std::ranges::max_element(found, {}, &Stretch::size);
+      const double more = static_cast<double>(r.draw(4));
+      r.costs[longest.end][longest.begin] += more;
+      cut.raise(longest, more);
+    }
+  }
+}
+
 // Where everything is possible, nothing but the cheapest cut is asked for.
 TEST(CheapestCut, AsksForItsStretchesAlone) {
   constexpr size_t kSize = 96;

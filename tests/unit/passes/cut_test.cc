@@ -3,6 +3,7 @@
 
 #include "ir/build/builder.h"
 #include "ir/canonical/canonical.h"
+#include "ir/graph/compact.h"
 #include "tests/support/automatic.h"
 
 namespace fusebox {
@@ -59,6 +60,38 @@ TEST(Cut, AChainOfReductionsIsCut) {
     }
     EXPECT_EQ(all, count);
     EXPECT_LE(p.compiled.segmentation.segments.size(), static_cast<size_t>((count + 7) / 8 + 1));
+  }
+}
+
+// y = x through `count` ops, less a, and its sums of rows lie over a.
+Planned sums_over_an_input(int count) {
+  Graph g = fusion("f");
+  const ValueId m = size(g, "m"), n = size(g, "n");
+  const ValueId x = input(g, "x", Dtype::kFloat, {m, n}), a = input(g, "a", Dtype::kFloat, {m});
+  ValueId v = x;
+  for (int i = 0; i < count; ++i) v = unary(g, OpKind::kNeg, v);
+  output(g, sum(g, sub(g, v, broadcast(g, a, {false, true})), {1}), a);
+  return plan_of(canonical_order(g), testing::contiguous({{64, 400}, {64}}));
+}
+
+// Many threads read an element of a, so none of them may store a sum there. The sums are copied at the end, however many
+// ops there are. A run with the plan's steps repeats that.
+TEST(Cut, AnOutputOverAnInputIsNoReasonToCut) {
+  for (const int count : {0, 50, 100}) {
+    const Planned p = sums_over_an_input(count);
+    ASSERT_EQ(p.compiled.segmentation.segments.size(), 1u);
+    EXPECT_EQ(p.scheduler(), "reduction");
+    EXPECT_NE(p.why("in place").find("overwrote it"), std::string::npos) << p.why("in place");
+    EXPECT_EQ(p.compiled.segmentation.segments[0].outputs[0].alias, "");
+    const auto copies =
+        std::ranges::count_if(p.compiled.host.ops, [](const Op& op) { return op.kind == OpKind::kCopyTensor; });
+    EXPECT_EQ(copies, 1);
+    CompileOptions repeated;
+    repeated.steps = p.compiled.automatic->steps;
+    repeated.inputs = testing::contiguous({{64, 400}, {64}});
+    const Compiled again = compile(p.fusion, bind_sizes(p.fusion, repeated.inputs), repeated);
+    EXPECT_TRUE(same_members(again.host, p.compiled.host));
+    EXPECT_TRUE(same_members(again.kernels[0], p.compiled.kernels[0]));
   }
 }
 

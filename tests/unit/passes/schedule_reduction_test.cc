@@ -325,9 +325,11 @@ TEST(PersistentScheduler, OneThreadOfAClusterOverwrites) {
   for (const char* step : {"parallelize %u.n on grid.x", "parallelize %u.gx on grid.y", "parallelize %u.y on block.y"})
     EXPECT_NE(steps.find(step), std::string::npos) << step << "\n" << steps;
   EXPECT_EQ(testing::plan_of(program, testing::contiguous({{8, 65536}, {8}})).scheduler(), "persistent");
-  // All threads need what is made of the input, so no kernel overwrites it.
+  // All threads need what is made of the input, so the kernel makes the output beside it.
   program.replace(program.find("broadcast %s"), 12, "broadcast %u");
-  EXPECT_EQ(testing::plan_of(program, testing::contiguous({{8, 65536}, {8}})).scheduler(), "unfused");
+  const testing::Planned beside = testing::plan_of(program, testing::contiguous({{8, 65536}, {8}}));
+  EXPECT_EQ(beside.scheduler(), "persistent");
+  EXPECT_NE(beside.why("in place"), "");
 }
 
 // The rows of all heads that read the same row of the mask run side by side, and find it in the cache.

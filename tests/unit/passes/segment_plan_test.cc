@@ -49,6 +49,26 @@ TEST(SegmentPlan, AnInputIsNotOverwrittenForItsLaterReaders) {
   EXPECT_EQ(alias_of("  %z = exp %x\n  %y = add %z, %x\n  output %y alias %x\n  output %z\n"), "x");
 }
 
+// The steps say whether an output has memory of its own, by the name that it has at the time.
+TEST(SegmentPlan, AnOutputKeptInGlobalMemoryHasItsOwn) {
+  const auto alias_after = [](const std::string& steps) {
+    const Module m = parse_module(
+        "fusion @f {\n  %n = size\n  %x = input f32[%n]\n  %y = neg %x\n  %z = exp %y\n  output %y alias %x\n"
+        "  output %z\n}\nsteps @f {\n  inline_most of [%y]\n" +
+        steps + "}\n");
+    return plan_steps(main_graph(m), m.step_lists[0].steps).segments[0].outputs[0].alias;
+  };
+  EXPECT_EQ(alias_after(""), "x");
+  EXPECT_EQ(alias_after("  set_memory_type %y in global\n"), "");
+  EXPECT_EQ(alias_after("  set_memory_type %y in global\n  set_memory_type %y in unset\n"), "x");
+  EXPECT_EQ(alias_after("  set_memory_type %z in global\n"), "x");
+  EXPECT_EQ(alias_after("  cache_before %y -> c\n  set_memory_type %c in global\n"), "x");
+  EXPECT_EQ(alias_after("  cache_before %y -> c\n  set_memory_type %y in global\n"), "");
+  EXPECT_EQ(alias_after("  cache_fork %y -> c\n  set_memory_type %y in global\n"), "x");
+  EXPECT_EQ(alias_after("  set_memory_type %y in global\n  cache_fork %y -> c\n"), "x");
+  EXPECT_EQ(alias_after("  cache_fork %y -> c\n  set_memory_type %c in global\n"), "");
+}
+
 // The refusal of a schedule: its place and its message.
 std::pair<std::string, std::string> refusal_of(const std::string& steps) {
   const Module m = parse_module(
