@@ -93,7 +93,9 @@ class LoopPlanner {
     for (ValueId v : inputs(g_)) {
       if (!g_.is_tensor(v) || !has_readers(v) || !can_be_cached(g_, v)) continue;
       const bool is_vectorized = in_vectors_.contains(g_[v].name);
-      const bool is_batched = space_.is_full(v) && (!keeps_row_ || makes_again_ || space_.passes_of(v).size() > 1);
+      // A copy that is loaded a row ahead is one access, without a branch around single elements.
+      const bool is_read_again = !has_parts_ && space_.passes_of(v).size() > 1;
+      const bool is_batched = space_.is_full(v) && (!keeps_row_ || makes_again_ || is_read_again);
       const bool is_kept = !space_.is_full(v) && rank_of(g_, v) > 0 && !is_overwritten(v) && is_broadcast(v);
       const bool is_read_later = !space_.passes_of(v).contains(0);
       const bool is_late = keeps_few && is_read_later && rank_of(g_, v) > 0 && !is_overwritten(v);
