@@ -53,6 +53,16 @@ bool follow(Heuristics& h) {
   return !threads || *threads <= kMostThreads;
 }
 
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// The blocks that share rows or columns and wait for one another, at most; 0 where none wait.
+int64_t waiting_blocks(const Heuristics& h) {
+  if (!h.has("most_rows")) return 0;
+  const int64_t rows = h.number("most_rows"), slices = h.number("slices");
+  if (!h.has("most_columns")) return ceil_div(rows, h.number("rows")) * slices;
+  return rows * ceil_div(h.number("most_columns"), h.number("lanes") * h.number("vector")) * slices;
+}
+
 std::optional<Heuristics> moved(const Heuristics& h, Move move, bool up) {
   const bool keeps_row = std::ranges::count(h.choices, "chunks", &Heuristic::key) > 0;
   const bool has_lanes = std::ranges::count(h.choices, "lanes", &Heuristic::key) > 0;
@@ -73,7 +83,13 @@ std::optional<Heuristics> moved(const Heuristics& h, Move move, bool up) {
   if (!scale(result, move.key, up)) return std::nullopt;
   if (!move.against.empty() && !scale(result, move.against, !up)) return std::nullopt;
   if (!follow(result)) return std::nullopt;
-  return result;
+  // The GPU is sure to hold as many waiting blocks as the scheduler chose, and no more.
+  while (waiting_blocks(result) > waiting_blocks(h)) {
+    int64_t& slices = *find_number(result, "slices");
+    if (slices < 4) return std::nullopt;
+    slices /= 2;
+  }
+  return result == h ? std::nullopt : std::optional(result);
 }
 
 }  // namespace
