@@ -34,8 +34,8 @@ struct PlanMerge {
   // plan moves fewer bytes or launches fewer kernels than with this merge.
   std::vector<Declined> declined;
   std::string heuristics;
-  std::vector<std::string>
-      own_memory;  // the outputs that this kernel could not store over the inputs that they overwrite
+  // The outputs that this kernel could not store over the inputs that they overwrite.
+  std::vector<std::string> own_memory;
 };
 
 // An output that does not lie over the input that it overwrites. It is copied there at the end of the run.

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "passes/schedule/reduction_choices.h"
+
 namespace fusebox {
 
 namespace {
 
 constexpr int64_t kMostThreads = 1024;
-constexpr int64_t kMostRows = 64;  // of a block that keeps them, along block.z
 constexpr int64_t kMostTile = 64;  // of which elements of 8 bytes take 32 KiB of shared memory
 
 // One choice that becomes twice or half as large. `against`: another one that moves the other way, so that their product
@@ -49,7 +50,8 @@ bool follow(Heuristics& h) {
   // A row of a tile has a thread for each vector, and a block has so many rows of threads.
   if (const int64_t* tile = find_number(h, "tile"))
     if (*tile < vector || *tile > kMostTile || *tile / vector * h.number("rows") > kMostThreads) return false;
-  if (const int64_t* rows = find_number(h, "rows"); rows && find_number(h, "chunks") && *rows > kMostRows) return false;
+  if (const int64_t* rows = find_number(h, "rows"); rows && find_number(h, "chunks") && *rows > kMostKeptRows)
+    return false;
   return !threads || *threads <= kMostThreads;
 }
 

@@ -25,7 +25,6 @@ constexpr int64_t kManyElements = 32;         // for rows that would be too long
 constexpr int64_t kOtherRegisters = 32;       // that a thread needs beside its part of a row
 constexpr int64_t kThreadsOfShortRows = 128;  // of a block that takes several rows
 constexpr int64_t kThreadsOfKeptRows = 256;   // the same where rows are kept in registers
-constexpr int64_t kMostKeptRows = 64;         // which a block then has along block.z
 constexpr int64_t kThreadsOfSums = 512;       // the same where a row is read once
 constexpr int64_t kStripThreads = 512;
 constexpr int64_t kLongestStripThreads = 1024;  // the same for rows of so many accesses that are no running moments

@@ -9,6 +9,9 @@
 
 namespace fusebox {
 
+// The rows that a block keeps in registers, at most: it has them along block.z.
+constexpr int64_t kMostKeptRows = 64;
+
 // One pass over the reduced axes. Few long rows are shared by several blocks.
 Heuristics choose_one_pass(const ScheduleView& view, const ReductionSpace& space);
 
