@@ -10,37 +10,30 @@
 namespace fusebox {
 namespace {
 
-class Canonicalizer {
+// The ops of each region in canonical order.
+class CanonicalWalk {
  public:
-  Canonicalizer(const Graph& g, const Defects& defects)
+  // An op, or a size, which becomes an op of its own.
+  struct Place {
+    OpId op;
+    ValueId size;
+  };
+
+  CanonicalWalk(const Graph& g, const Defects& defects)
       : g_(g),
         defects_(defects),
-        out_(g),
         lists_(g.regions.size()),
         emitted_(g.ops.size()),
-        symbols_(g.values.size()),
-        home_(g.ops.size()),
-        names_(g.values.size()) {}
-
-  enum class Names { kCanonical, kKept };
-
-  void run(Names names = Names::kCanonical) {
+        sizes_(g.values.size()),
+        home_(g.ops.size()) {
     for (size_t r = 0; r < g_.regions.size(); ++r)
       for (OpId op : g_.regions[r].ops) home_[op.index] = RegionId(r);
     for (OpId op : g_[Graph::body()].ops)
       if (g_[op].kind == OpKind::kInput) require_op(op);
     region(Graph::body());
-    for (size_t r = 0; r < lists_.size(); ++r) out_.regions[r].ops = lists_[r];
-    merge_constants();
-    leave_defaults_out();
-    leave_dead_out();
-    if (names == Names::kKept) return;
-    out_.name.clear();
-    name(Graph::body());
   }
 
-  Graph graph() { return compacted(std::move(out_)); }
-  std::vector<std::string> names() { return std::move(names_); }
+  const std::vector<Place>& places(RegionId region) const { return lists_[region.index]; }
 
  private:
   // Whether the op keeps its order among the other anchors of its region.
@@ -71,16 +64,10 @@ class Canonicalizer {
     return result;
   }
 
-  void symbol(ValueId v) {
-    if (symbols_[v.index]) return;
-    symbols_[v.index] = true;
-    const OpId id(out_.ops.size());
-    Op op;
-    op.kind = OpKind::kSize;
-    op.results = {v};
-    out_.ops.push_back(std::move(op));
-    out_[v].def = id;
-    lists_[Graph::body().index].push_back(id);
+  void size(ValueId v) {
+    if (sizes_[v.index]) return;
+    sizes_[v.index] = true;
+    lists_[Graph::body().index].push_back({{}, v});
   }
 
   // Emits the ops that an op needs, depth first, then the op. The walk has a stack of its own, because a program may be
@@ -103,7 +90,7 @@ class Canonicalizer {
         const ValueId v = top.needs[top.next++];
         const OpId def = g_[v].def;
         if (g_[def].kind == OpKind::kSize)
-          symbol(v);
+          size(v);
         else if (!emitted_[def.index] && !is_anchor(g_[def].kind))
           enter(def);  // its region emits an anchor: earlier, or later if only an extent refers to it
         continue;
@@ -111,8 +98,52 @@ class Canonicalizer {
       const OpId op = top.op;
       stack.pop_back();
       for (RegionId r : g_[op].regions) region(r);
-      lists_[home_[op.index].index].push_back(op);
+      lists_[home_[op.index].index].push_back({op, {}});
     }
+  }
+
+  const Graph& g_;
+  const Defects& defects_;
+  std::vector<std::vector<Place>> lists_;  // by region
+  std::vector<bool> emitted_, sizes_;
+  std::vector<RegionId> home_;
+};
+
+class Canonicalizer {
+ public:
+  Canonicalizer(const Graph& g, const Defects& defects)
+      : g_(g), defects_(defects), out_(g), names_(g.values.size()) {}
+
+  enum class Names { kCanonical, kKept };
+
+  void run(Names names = Names::kCanonical) {
+    const CanonicalWalk walk(g_, defects_);
+    for (size_t r = 0; r < g_.regions.size(); ++r) {
+      std::vector<OpId>& ops = out_.regions[r].ops;
+      ops.clear();
+      for (const CanonicalWalk::Place& place : walk.places(RegionId(r)))
+        ops.push_back(place.size ? size_op(place.size) : place.op);
+    }
+    merge_constants();
+    leave_defaults_out();
+    leave_dead_out();
+    if (names == Names::kKept) return;
+    out_.name.clear();
+    name(Graph::body());
+  }
+
+  Graph graph() { return compacted(std::move(out_)); }
+  std::vector<std::string> names() { return std::move(names_); }
+
+ private:
+  OpId size_op(ValueId v) {
+    const OpId id(out_.ops.size());
+    Op op;
+    op.kind = OpKind::kSize;
+    op.results = {v};
+    out_.ops.push_back(std::move(op));
+    out_[v].def = id;
+    return id;
   }
 
   // Makes equal constants one value.
@@ -159,8 +190,8 @@ class Canonicalizer {
     const auto mark = [&](const std::vector<DomainId>& list) {
       for (DomainId d : list) is_live[d.index] = true;
     };
-    for (const auto& ops : lists_)
-      for (OpId op : ops)
+    for (const Region& region : out_.regions)
+      for (OpId op : region.ops)
         for (ValueId v : out_[op].results) {
           if (!out_.is_tensor(v)) continue;
           const Tensor& t = out_.tensor_of(v);
@@ -207,9 +238,6 @@ class Canonicalizer {
   const Graph& g_;
   const Defects& defects_;
   Graph out_;
-  std::vector<std::vector<OpId>> lists_;  // for each region: its ops in the new order
-  std::vector<bool> emitted_, symbols_;
-  std::vector<RegionId> home_;
   std::vector<std::string> names_, callees_;
   size_t count_ = 0;
 };
@@ -226,6 +254,23 @@ Graph canonical_order(const Graph& g, const Defects& defects) {
   Canonicalizer c(g, defects);
   c.run(Canonicalizer::Names::kKept);
   return c.graph();
+}
+
+std::vector<size_t> canonical_places(const Graph& g) {
+  std::vector<size_t> result(g.values.size());
+  size_t count = 0;
+  const Defects none;
+  const CanonicalWalk walk(g, none);
+  for (const CanonicalWalk::Place& place : walk.places(Graph::body())) {
+    ++count;
+    if (place.size) result[place.size.index] = count;
+    if (!place.op) continue;
+    for (ValueId v : g[place.op].results) result[v.index] = count;
+  }
+  for (OpId op : g[Graph::body()].ops)
+    for (ValueId v : g[op].results)
+      if (result[v.index] == 0) result[v.index] = ++count;
+  return result;
 }
 
 std::vector<std::string> canonical_names(const Graph& g) {

@@ -29,6 +29,9 @@ Graph canonicalize(const Graph& g, const Defects& defects = {});
 // The program in canonical order, without dead nodes, but with its own names. Planning and lowering start from it, so
 // their results do not depend on the order of creation.
 Graph canonical_order(const Graph& g, const Defects& defects = {});
+// For each value that an op of the body of `g` makes: the place of that op in canonical order, from 1 on. Dead ops follow
+// in the order of the body. 0 for constants.
+std::vector<size_t> canonical_places(const Graph& g);
 // For each value of `g` its name in the canonical form. The name is empty for constants and dead values.
 std::vector<std::string> canonical_names(const Graph& g);
 // Every field of the canonical form but names, as bytes. The bytes are compared and hashed, and never decoded.

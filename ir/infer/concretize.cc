@@ -94,7 +94,7 @@ void resolve_domain(Graph& g, DomainId domain, Resolution to, const Defects& def
   const IterType type = to.type;
   const TensorId t = g[domain].tensor;
   need_math(g, t);
-  if (g[domain].iter_type != IterType::kSymbolic && !(to.is_one_element && g[domain].expanded))
+  if (g[domain].iter_type != IterType::kSymbolic && !(to.is_one_element && is_stretched(g, domain)))
     refuse(g, t, "this axis is not symbolic");
   if (type != IterType::kIteration && type != IterType::kBroadcast)
     refuse(g, t, "an axis becomes iteration or broadcast");
@@ -235,14 +235,15 @@ class Planner {
       const DomainId d = g_.tensor_of(v).logical[i];
       if (symbolic(d))
         resolve_axis(id, v, d, i);
-      else if (is_expanded_to_one(kind, v, d, i) && may_be_one_element(d))
+      else if (is_inferred_as_one(v, d, i) && may_be_one_element(d))
         take(v, d, kOneElement);
     }
   }
 
-  // Whether this axis was symbolic, and its operand turned out to be a broadcast, which the op expands to 1.
-  bool is_expanded_to_one(OpKind kind, ValueId v, DomainId d, size_t position) const {
-    return stretches(kind) && g_[d].expanded &&
+  // Whether this axis was symbolic until its operand was resolved: as a broadcast, which the op expands to 1, or as an
+  // iteration of the same extent, which is 1.
+  bool is_inferred_as_one(ValueId v, DomainId d, size_t position) const {
+    return is_stretched(g_, d) &&
            given_[given_.tensor_of(v).logical[position]].iter_type == IterType::kSymbolic &&
            evaluate_size(g_, d, bindings_) == 1;
   }
@@ -349,6 +350,11 @@ std::optional<Error> error_of(F f) {
 size_t symbolic_axes(const Graph& g, ValueId tensor) {
   return static_cast<size_t>(std::ranges::count_if(g.tensor_of(tensor).logical,
                                                    [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; }));
+}
+
+bool is_stretched(const Graph& g, DomainId axis) {
+  const OpId def = g[g[g[axis].tensor].value].def;
+  return def && stretches(g[def].kind) && (g[axis].expanded || g[axis].iter_type == IterType::kIteration);
 }
 
 bool has_own_symbolic_axes(OpKind kind) {

@@ -36,6 +36,10 @@ bool has_own_symbolic_axes(OpKind kind);
 // How many axes of a tensor no step has resolved.
 size_t symbolic_axes(const Graph& g, ValueId tensor);
 
+// Whether an op stretches to this axis, which is an expanded broadcast, or an iteration of the operand's extent. If the
+// extent is 1, it may still be resolved to one element.
+bool is_stretched(const Graph& g, DomainId axis);
+
 // The kind that a symbolic axis gets.
 struct Resolution {
   IterType type = IterType::kIteration;
@@ -48,8 +52,8 @@ struct Resolution {
 // kSizeMismatch if a size fits no choice, kNotConcretized if a size is not bound.
 std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, const Defects& defects = {});
 
-// Resolves a symbolic axis of an input, expand or broadcast_in_dim to kIteration or kBroadcast. An expanded broadcast of
-// such an op can also be resolved to one element. Infers the ops again that depend on the axis.
+// Resolves a symbolic axis of an input, expand or broadcast_in_dim to kIteration or kBroadcast. An axis that
+// such an op stretches can also be resolved to one element. Infers the ops again that depend on the axis.
 void concretize_domain(Graph& g, DomainId domain, Resolution to, const Defects& defects = {});
 // Gives a symbolic reshape its groups. Infers the ops again that depend on it.
 void concretize_reshape(Graph& g, TensorId tensor, std::span<const int64_t> groups, const Defects& defects = {});

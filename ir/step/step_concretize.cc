@@ -59,7 +59,7 @@ void step_concretize(StepContext& c) {
       c.refuse("the width of a concretized axis is 1; leave it out if the axis has more elements", c.place(d));
     to.is_one_element = true;
   }
-  if (c.g[d].iter_type != IterType::kSymbolic && !(to.is_one_element && c.g[d].expanded))
+  if (c.g[d].iter_type != IterType::kSymbolic && !(to.is_one_element && is_stretched(c.g, d)))
     c.refuse("this domain is not symbolic; nothing is left to decide", c.place(d));
   try_then_do(c, [&](Graph& g) { concretize_domain(g, d, to, c.defects); });
 }

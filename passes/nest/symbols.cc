@@ -5,19 +5,15 @@
 #include <set>
 #include <tuple>
 
+#include "ir/canonical/canonical.h"
 #include "ir/domain/domain.h"
 #include "passes/nest/facts.h"
 
 namespace fusebox {
 
 ExtentClasses::ExtentClasses(const Graph& g, const Defects& defects, const Bindings& sizes)
-    : parent_(g.values.size()), made_at_(g.values.size()) {
+    : parent_(g.values.size()) {
   for (uint32_t i = 0; i < parent_.size(); ++i) parent_[i] = i;
-  uint32_t position = 0;
-  for (OpId id : g[Graph::body()].ops) {
-    ++position;
-    for (ValueId v : g[id].results) made_at_[v.index] = position;
-  }
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
     if (op.results.empty() || !g.is_tensor(op.results[0])) continue;
@@ -51,9 +47,11 @@ void ExtentClasses::unite(const Graph& g, ValueId a, ValueId b) {
   b = representative(b);
   if (a == b) return;
   equated_.emplace_back(a, b);
-  // A constant represents its class, or else the value that was made first. Ids do not tell which that is. A later value
-  // may be computed from the first, and its form would then never end.
-  const auto rank = [&](ValueId v) { return std::tuple(!g.is_constant(v), made_at_[v.index], v); };
+  // A constant represents its class, or else the value that canonical order makes first: a later value may be computed
+  // from the first, and its form would then never end. The order of the ops here does not matter, because a schedule is
+  // judged in one order and lowered in another.
+  if (places_.empty()) places_ = canonical_places(g);
+  const auto rank = [&](ValueId v) { return std::tuple(!g.is_constant(v), places_[v.index], v); };
   if (rank(b) < rank(a)) std::swap(a, b);
   parent_[b.index] = a.index;
 }

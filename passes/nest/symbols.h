@@ -37,7 +37,7 @@ class ExtentClasses {
   void unite(const Graph& g, ValueId a, ValueId b);
 
   mutable std::vector<uint32_t> parent_;
-  std::vector<uint32_t> made_at_;  // positions of the values' ops in the body, from 1 on
+  std::vector<size_t> places_;  // of the values' ops in canonical order; made when two are equated
   std::vector<std::pair<ValueId, ValueId>> equated_;
 };
 

@@ -42,6 +42,9 @@ std::optional<AxisMap> axis_map(const Graph& g, const Rewriter& r, const Op& op)
       case AxisRelation::kSame:
         break;
       case AxisRelation::kBroadcast:
+        // Of extent 1, the operand's axis may be an iteration to its other readers, and the result's one element.
+        if (g[to[relation[i].result]].iter_type == IterType::kSymbolic) return std::nullopt;
+        [[fallthrough]];
       case AxisRelation::kResized:
         if (!r.same_axis(to[relation[i].result], old[i])) return std::nullopt;
         break;
