@@ -97,6 +97,7 @@ enum class RareFocus : uint8_t {
   kConvertedTwice,      // an integer that loops of unlike extents read as a float
   kRoundedResult,       // a 16-bit result, widened where its kernel still has it in a register
   kResizedAlike,        // an op and its reader in one nest, whose loops are resized alike or nearly so
+  kLaterResult,         // a result that is not the first of its op, read alone or with a layout of its own
   kLayoutOfOne,         // an input with a layout of its own, whose axes may turn out to have one element
   kLongSum,
 };

@@ -188,6 +188,7 @@ class FusionMaker {
   std::vector<ValueId> converted_twice();
   std::vector<ValueId> rounded_result();
   std::vector<ValueId> resized_alike();
+  std::vector<ValueId> later_result();
   std::vector<ValueId> layout_of_one();
 
   // -- outputs (generate_outputs.cc)

@@ -84,6 +84,8 @@ std::vector<ValueId> FusionMaker::rare_program(RareFocus rare) {
       return offers({OpKind::kCast}) ? rounded_result() : std::vector<ValueId>();
     case RareFocus::kResizedAlike:
       return offers({OpKind::kNeg}) ? resized_alike() : std::vector<ValueId>();
+    case RareFocus::kLaterResult:
+      return offers({OpKind::kWelford, OpKind::kNeg, OpKind::kAdd}) ? later_result() : std::vector<ValueId>();
     case RareFocus::kLayoutOfOne:
       return options_.layouts && options_.symbolic && offers({OpKind::kNeg}) ? layout_of_one() : std::vector<ValueId>();
     case RareFocus::kLongSum:

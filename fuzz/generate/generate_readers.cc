@@ -98,6 +98,18 @@ std::vector<ValueId> FusionMaker::resized_alike() {
   return {unary(g_, OpKind::kNeg, unary(g_, OpKind::kNeg, x))};
 }
 
+// Reads mostly one result of an op with three. One row is stretched along more elements.
+std::vector<ValueId> FusionMaker::later_result() {
+  const int64_t rows = random_.one_in(3) ? 1 : random_.between(2, 7);
+  const WelfordResult w = welford(g_, new_input(Dtype::kFloat, {rows, random_.between(1, 5)}), {1});
+  const ValueId read = random_.one_in(4) ? w.avg : random_.one_in(4) ? w.n : w.var_sum;
+  std::vector<ValueId> results = {
+      rows == 1 ? pointwise(g_, OpKind::kAdd, {read, new_input(g_[read].dtype, {random_.between(2, 5)})})
+                : unary(g_, OpKind::kNeg, read)};
+  if (random_.one_in(3)) results.push_back(unary(g_, OpKind::kNeg, w.avg));
+  return results;
+}
+
 std::vector<ValueId> FusionMaker::layout_of_one() {
   Extents extents = {random_.between(1, 4), random_.between(1, 5)};
   if (random_.one_in(3)) extents.push_back(random_.between(1, 3));

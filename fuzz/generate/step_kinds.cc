@@ -179,12 +179,13 @@ void StepMaker::permute_allocation(const std::string& name) {
   take(std::move(step));
 }
 
-// Gives a tensor a layout in shared or local memory. It may differ from its readers' loops: they find its elements
-// through its transforms.
+// Gives a tensor a layout of its own. It may differ from its readers' loops: they find its elements through its
+// transforms. In global memory each result of an op has its own layout, elsewhere all have that of the first.
 void StepMaker::lay_out() {
   const std::string name = any_tensor();
+  constexpr MemoryType kMemory[] = {MemoryType::kShared, MemoryType::kLocal, MemoryType::kShared, MemoryType::kGlobal};
   Step memory{StepKind::kSetMemoryType, {StepOperand::of(name)}, {}, {}};
-  memory.attrs.set_enum(AttrKey::kMemory, random_.one_in(3) ? MemoryType::kLocal : MemoryType::kShared);
+  memory.attrs.set_enum(AttrKey::kMemory, random_.pick(kMemory));
   if (!take(std::move(memory))) return;
   transform(name, random_.below(3));
   switch (random_.below(3)) {
@@ -197,13 +198,27 @@ void StepMaker::lay_out() {
     default:
       break;
   }
-  auto loop = loop_of(tensor(name));
-  const auto is_reduced = [&](DomainId d) { return g_[d].iter_type == IterType::kReduction; };
-  if (random_.one_in(2) || std::any_of(loop.begin(), loop.end(), is_reduced)) return;
-  random_.shuffle(loop);
+  if (random_.one_in(2)) return;
+  auto kept = loop_of(tensor(name));
+  std::erase_if(kept, [&](DomainId d) { return g_[d].iter_type == IterType::kReduction; });
+  random_.shuffle(kept);
   Step layout{StepKind::kSetAllocation, {StepOperand::of(name)}, {}, {}};
-  for (DomainId d : loop) layout.operands.push_back(StepOperand::domain_of(name, g_[d].name));
-  if (take(std::move(layout))) transform(name, random_.below(2));
+  for (DomainId d : kept) layout.operands.push_back(StepOperand::domain_of(name, g_[d].name));
+  if (!take(std::move(layout))) return;
+  if (random_.one_in(4)) return loop_like_a_reader(name);
+  transform(name, random_.below(2));
+}
+
+// Takes the loops of a reader, so that the tensor's layout is made of domains that are no loops any more.
+void StepMaker::loop_like_a_reader(const std::string& name) {
+  std::vector<std::string> readers;
+  const ValueId v = *find_value(g_, name);
+  for (OpId id : g_[Graph::body()].ops)
+    if (const Op& op = g_[id];
+        std::ranges::count(op.operands, v) > 0 && !op.results.empty() && g_.is_tensor(op.results[0]))
+      readers.push_back(g_[op.results[0]].name);
+  if (readers.empty()) return;
+  take({StepKind::kSetLoopDomain, {StepOperand::of(name), StepOperand::of(random_.pick(readers))}, {}, {}});
 }
 
 void StepMaker::threads(const std::string& name) {

@@ -92,6 +92,7 @@ class StepMaker {
   bool two_widths();
   bool rows_of_threads();
   bool resized_alike();
+  bool later_result();
   bool inlined();
   bool parallelize(const std::string& tensor, DomainId d, ParallelType p);
   // Adds segment borders until there are as many as the focus wants.
@@ -109,6 +110,7 @@ class StepMaker {
   void prepare();
   void memory(const std::string& name);
   void lay_out();
+  void loop_like_a_reader(const std::string& name);
   Attrs copy_attrs();
   Attrs fork_attrs();
   void like_some(const std::string& name);

@@ -250,6 +250,34 @@ bool StepMaker::resized_alike() {
   return true;
 }
 
+// Takes a result of an op with several. A broadcast axis of it is inlined into its reader. Any other axis is resized in
+// the layout of the result, whose loops then mostly follow a reader.
+bool StepMaker::later_result() {
+  const auto readers = uses(g_);
+  std::vector<std::string> read;
+  for (OpId id : g_[Graph::body()].ops)
+    for (ValueId v : g_[id].results)
+      if (g_[id].results.size() > 1 && g_.is_tensor(v) && !readers[v.index].empty()) read.push_back(g_[v].name);
+  if (read.empty()) return false;
+  const std::string name = random_.pick(read);
+  const auto loop = loop_of(tensor(name));
+  if (loop.empty() || g_[loop[0]].iter_type == IterType::kReduction) return false;
+  const StepOperand first = StepOperand::domain_of(name, g_[loop[0]].name);
+  if (g_[loop[0]].iter_type == IterType::kBroadcast) {
+    take({StepKind::kInlineAt, {first}, {}, {}});
+  } else {
+    Step memory{StepKind::kSetMemoryType, {StepOperand::of(name)}, {}, {}};
+    memory.attrs.set_enum(AttrKey::kMemory, MemoryType::kGlobal);
+    const std::string resized = fresh();
+    const auto by = [&] { return StepOperand::number(random_.between(-1, 2)); };
+    if (!take(std::move(memory)) || !take({StepKind::kResize, {first, by(), by()}, {resized}, {}})) return false;
+    take({StepKind::kSetAllocation, {StepOperand::of(name), StepOperand::domain_of(name, resized)}, {}, {}});
+    if (!random_.one_in(4)) loop_like_a_reader(name);
+  }
+  keep_visible(MemoryType::kGlobal);
+  return true;
+}
+
 // One nest computes everything, so no value between the ops reaches memory.
 bool StepMaker::inlined() {
   const std::string name = target();

@@ -134,7 +134,8 @@ class BlockRun {
     keep_untidy(findings, c);
     if (!findings.empty()) return;
     since_told_.coverage.count(c);
-    if (options_.on_gpu && counts() && since_told_.valid > valid && c.compiled) gpu_cases_.push_back({number, c});
+    if (since_told_.valid == valid) return;  // what a launch refuses, its mutations are refused for too
+    if (options_.on_gpu && counts() && c.compiled) gpu_cases_.push_back({number, c});
     if (pool_.size() == kPool) pool_.pop_front();
     pool_.push_back(std::move(c));
   }

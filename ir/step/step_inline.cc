@@ -37,24 +37,7 @@ class Inliner {
   void set_position(OpId op, size_t k) { position_[op.index] = k; }
 
   // The number of leading loops that the op's results can share with all their readers, by structure alone.
-  size_t most(OpId op) const {
-    // ATen computes it, and its results may have different axes: there are no loops to share.
-    if (demands(g_[op].kind, kLibrary)) return 0;
-    const auto& loop = loop_of(g_.tensor_of(g_[op].results[0]));
-    size_t limit = 0;
-    while (limit < loop.size() && g_[loop[limit]].iter_type != IterType::kReduction) ++limit;
-    bool is_read = false;
-    std::vector<DomainId> concretized(limit);  // the loop with which the first reader concretizes a broadcast
-    for (const auto& [producer, reader] : reads_of(op)) {
-      is_read = true;
-      for (size_t k = 0; k < g_[reader].operands.size(); ++k) {
-        const ValueId v = g_[reader].operands[k];
-        if (v && g_[v].def == op && g_.is_tensor(v))
-          limit = std::min(limit, shared_with(v, reader, k, limit, concretized));
-      }
-    }
-    return is_read ? limit : 0;
-  }
+  size_t most(OpId op) const { return shared_of(op).loops.size(); }
 
   // The same without loops that are better not shared: vectorized, bulk and mma loops, and all loops if a reader is an
   // indexed op.
@@ -84,6 +67,12 @@ class Inliner {
   }
 
  private:
+  // For each loop that all readers can share: the axes that it runs over in them. Empty where no broadcast of it is
+  // concretized.
+  struct Shared {
+    std::vector<std::vector<DomainId>> loops;
+  };
+
   std::span<const std::pair<OpId, OpId>> reads_of(OpId op) const {
     const auto first = std::lower_bound(reads_.begin(), reads_.end(), std::pair(op, OpId(0u)));
     auto last = first;
@@ -98,7 +87,44 @@ class Inliner {
     return at < loop.size() ? at + 1 : 0;
   }
 
-  size_t shared_with(ValueId v, OpId reader, size_t operand, size_t limit, std::vector<DomainId>& concretized) const {
+  // What the op's results share with all their readers. Its readers are asked first: a broadcast may be concretized by
+  // readers of readers. A program may be deeper than the machine's stack.
+  const Shared& shared_of(OpId op) const {
+    if (shared_.empty()) shared_.resize(g_.ops.size());
+    std::vector<OpId> open{op};
+    while (!open.empty()) {
+      const OpId next = open.back();
+      const size_t count = open.size();
+      if (!shared_[next.index] && has_broadcasts(next))
+        for (const auto& [producer, reader] : reads_of(next))
+          if (!shared_[reader.index]) open.push_back(reader);
+      if (open.size() > count) continue;
+      if (!shared_[next.index]) shared_[next.index] = find_shared(next);
+      open.pop_back();
+    }
+    return *shared_[op.index];
+  }
+
+  Shared find_shared(OpId op) const {
+    // ATen computes it, and its results may have different axes: there are no loops to share.
+    if (demands(g_[op].kind, kLibrary)) return {};
+    const auto& loop = loop_of(g_.tensor_of(g_[op].results[0]));
+    size_t limit = 0;
+    while (limit < loop.size() && g_[loop[limit]].iter_type != IterType::kReduction) ++limit;
+    bool is_read = false;
+    Shared shared{.loops = std::vector<std::vector<DomainId>>(limit)};
+    for (const auto& [producer, reader] : reads_of(op)) {
+      is_read = true;
+      for (size_t k = 0; k < g_[reader].operands.size(); ++k) {
+        const ValueId v = g_[reader].operands[k];
+        if (v && g_[v].def == op && g_.is_tensor(v)) shared.loops.resize(shared_with(v, reader, k, shared));
+      }
+    }
+    if (!is_read) shared.loops.clear();
+    return shared;
+  }
+
+  size_t shared_with(ValueId v, OpId reader, size_t operand, Shared& shared) const {
     const Tensor &own = g_.tensor_of(v), &result = g_.tensor_of(g_[reader].results[0]);
     // The classes pair loop broadcasts only.
     const bool has_stand_ins = !own.loop_broadcasts.empty() || !result.loop_broadcasts.empty();
@@ -108,10 +134,11 @@ class Inliner {
     const auto& loop = loop_of(own);
     const auto& theirs = loop_of(result);
     const bool may_broadcast = has_broadcasts(own);
+    const size_t limit = shared.loops.size();
     for (size_t i = 0; i < limit; ++i) {
       if (i >= theirs.size() || i >= loop.size()) return i;
       if (std::find(pairs.begin(), pairs.end(), DomainPair{loop[i], theirs[i]}) == pairs.end()) return i;
-      if (may_broadcast && !agrees(loop[i], theirs[i], concretized[i])) return i;
+      if (may_broadcast && !agrees(loop[i], leaves_in(reader, i), shared.loops[i])) return i;
     }
     return limit;
   }
@@ -123,6 +150,23 @@ class Inliner {
     return std::ranges::any_of(t.logical, is_broadcast);
   }
 
+  bool has_broadcasts(OpId op) const {
+    return !g_[op].results.empty() && std::ranges::any_of(g_[op].results, [&](ValueId v) {
+      return g_.is_tensor(v) && has_broadcasts(g_.tensor_of(v));
+    });
+  }
+
+  // The axes that a loop of a reader runs over: those of its own readers, where these share the loop and concretize
+  // broadcasts of it.
+  std::vector<DomainId> leaves_in(OpId reader, size_t loop) const {
+    std::vector<DomainId> own = leaves(g_, loop_of(g_.tensor_of(g_[reader].results[0]))[loop]);
+    const auto& known = shared_[reader.index];
+    if (!known || loop >= known->loops.size() || known->loops[loop].size() != own.size()) return own;
+    for (size_t i = 0; i < own.size(); ++i)
+      if (g_[own[i]].iter_type == IterType::kBroadcast) own[i] = known->loops[loop][i];
+    return own;
+  }
+
   // Classes cost a walk over the whole graph, and few schedules need them.
   const AxisClasses& of_kind(AxisClassKind kind) const {
     auto& classes = kind == AxisClassKind::kExact ? exact_ : forwarded_;
@@ -130,20 +174,17 @@ class Inliner {
     return *classes;
   }
 
-  // Whether this reader concretizes a broadcast in the same way as the first reader that does so.
-  bool agrees(DomainId own, DomainId theirs, DomainId& first) const {
-    const auto axes = leaves(g_, own);
-    const bool broadcasts =
-        std::any_of(axes.begin(), axes.end(), [&](DomainId d) { return g_[d].iter_type == IterType::kBroadcast; });
-    if (!broadcasts || g_[theirs].iter_type == IterType::kBroadcast) return true;
-    if (!first) {
-      first = theirs;
+  // Whether this reader, whose loop runs over `axes`, concretizes a broadcast as the first reader that does so.
+  bool agrees(DomainId own, const std::vector<DomainId>& axes, std::vector<DomainId>& first) const {
+    const auto is_broadcast = [&](DomainId d) { return g_[d].iter_type == IterType::kBroadcast; };
+    if (std::ranges::none_of(leaves(g_, own), is_broadcast) || std::ranges::all_of(axes, is_broadcast)) return true;
+    if (first.empty()) {
+      first = axes;
       return true;
     }
-    const auto a = leaves(g_, first), b = leaves(g_, theirs);
-    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](DomainId x, DomainId y) {
-             return of_kind(AxisClassKind::kExact).same(x, y) || (g_[x].extent && g_[x].extent == g_[y].extent);
-           });
+    return std::ranges::equal(first, axes, [&](DomainId x, DomainId y) {
+      return x == y || of_kind(AxisClassKind::kExact).same(x, y) || (g_[x].extent && g_[x].extent == g_[y].extent);
+    });
   }
 
   bool has_order_at(size_t depth) const {
@@ -182,6 +223,7 @@ class Inliner {
 
   const Graph& g_;
   mutable std::optional<AxisClasses> forwarded_, exact_;
+  mutable std::vector<std::optional<Shared>> shared_;  // by op; made when asked for
   std::vector<OpId> order_;
   std::vector<std::pair<OpId, OpId>> reads_;  // producer, reader
   std::vector<size_t> position_;  // for each op: the number of loops that its results share with their readers

@@ -133,7 +133,7 @@ bool is_unreachable(const CoverageRow& row) {
 
 TEST(Coverage, EveryRowIsProduced) {
   Coverage coverage;
-  for (uint64_t seed = 1; seed <= 3000; ++seed) coverage.count(generate_case(seed, {}).value);
+  for (uint64_t seed = 1; seed <= 8000; ++seed) coverage.count(generate_case(seed, {}).value);
   // Programs without schedules are cheap, so every op on every dtype can occur.
   for (uint64_t seed = 1; seed <= 40000; ++seed) {
     RandomSource random(seed);

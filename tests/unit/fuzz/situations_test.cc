@@ -148,6 +148,11 @@ bool is_met(RareFocus rare, const Case& c) {
                return std::ranges::any_of(s.transforms,
                                           [](const Transform& t) { return t.kind == TransformKind::kResize; });
              });
+    case RareFocus::kLaterResult:
+      return c.compiled && std::ranges::any_of(c.compiled->scheduled, [](const Graph& s) {
+               return std::ranges::any_of(s.tensors,
+                                          [](const Tensor& t) { return !t.allocation.empty() || t.inline_at; });
+             });
     case RareFocus::kLayoutOfOne:
       return std::ranges::any_of(g.domains, [](const IterDomain& d) { return d.iter_type == IterType::kSymbolic; });
     case RareFocus::kLongSum:
