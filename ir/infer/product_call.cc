@@ -356,7 +356,7 @@ ValueId product_cast_back(const Graph& g, OpId cast) {
   const Dtype to = g[g[cast].results[0]].dtype;
   if (g[cast].kind != OpKind::kCast || !is_narrow(to)) return {};
   ValueId v = g[cast].operands[0];
-  while ((g[v].dtype == Dtype::kFloat || g[v].dtype == Dtype::kDouble) && g[v].def &&
+  while ((g[v].dtype == Dtype::kFloat || g[v].dtype == Dtype::kDouble || g[v].dtype == to) && g[v].def &&
          (g[g[v].def].kind == OpKind::kCast || g[g[v].def].kind == OpKind::kSet))
     v = g[g[v].def].operands[0];
   return g[v].dtype == to && g[v].def && may_stay_wide(g, g[v].def) ? v : ValueId();

@@ -243,7 +243,12 @@ std::vector<DomainCheck> DomainValues::checks() {
   // The resize of the op itself makes no hole: a pad guards its own reads.
   for (const auto& [d, transform] : known_.climbed)
     if (!is_op_resize(d)) add(d);
-  for (DomainId d : known_.descended) add(d);
+  // A resize that no loop is made from bounds the elements that the tensor has a place for.
+  const auto is_laid_out = [&](DomainId d) {
+    return std::ranges::any_of(g_[tensor_].allocation, [&](DomainId place) { return follows_from(g_, place, d); });
+  };
+  for (DomainId d : known_.descended)
+    if (is_laid_out(d)) add(d);
   if (!result.empty() && plan_.defects.has(Defect::kPredicateDropped)) result.erase(result.begin());
   return result;
 }

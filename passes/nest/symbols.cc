@@ -102,6 +102,9 @@ bool has_large_part(const Graph& g, const Op& sum) {
   return std::ranges::any_of(sum.operands, [&](ValueId o) { return is_large(g, o, kMaxDepth); });
 }
 
+// Forms compute in 64 bits. Narrower types wrap earlier, and true + true is true.
+bool is_taken_apart(Dtype dtype) { return dtype == Dtype::kIndex || dtype == Dtype::kInt64; }
+
 bool hides_sum(const Graph& g, ValueId v, std::set<ValueId>& seen) {
   const OpId def = g[v].def;
   if (!def || !is_sum(g[def].kind) || !seen.insert(v).second) return false;
@@ -134,7 +137,7 @@ Form Symbols::of(ValueId v, std::map<ValueId, Form>& known) {
   if (const OpId def = g_[v].def) {
     const Op& op = g_[def];
     const auto operand = [&](size_t i) { return of(op.operands[i], known); };
-    switch (op.kind) {
+    switch (is_taken_apart(g_[v].dtype) ? op.kind : OpKind::kSet) {
       case OpKind::kAdd:
         if (has_large_part(g_, op)) break;
         return known[v] = algebra_.add(operand(0), operand(1));

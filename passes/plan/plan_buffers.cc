@@ -14,6 +14,20 @@ bool has_place(const KernelPlan& plan, const Buffer& b, uint32_t shared, size_t 
          !plan.defects().has(Defect::kBufferSharedLoop);
 }
 
+// Throws if a loop over the threads that see the buffer repeats an element, because consumers concretize a broadcast axis
+// that is part of it, and the buffer has no place for that axis: several threads would store the element.
+void require_places(const KernelPlan& plan, const Buffer& b, DomainId loop) {
+  const Graph& g = *plan.graph;
+  for (DomainId axis : leaves(g, loop)) {
+    const auto holds = [&](DomainId place) { return follows_from(g, place, axis); };
+    if (plan.nest_plan.promoted.contains(axis) && std::ranges::none_of(b.places, holds))
+      throw Error(ErrorCode::kIllegalAllocation,
+                  "its layout has no place for this axis, along which its consumers' threads compute it again; inline it "
+                  "outside that axis, or lay it out by its loops",
+                  plan.place_of(b.value) + "." + g[axis].name);
+  }
+}
+
 }  // namespace
 
 KernelPlan plan_buffers(KernelPlan plan) {
@@ -86,6 +100,8 @@ KernelPlan plan_buffers(KernelPlan plan) {
       };
       for (DomainId d : leader.allocation.empty() ? loop : leader.allocation)
         if (placed(d) && g[d].iter_type != IterType::kReduction) buffer.places.push_back(d);
+      for (size_t i = 0; i < loop.size() && buffer.memory == MemoryType::kShared; ++i)
+        if (is_block(plan.nest_plan.nodes[nest.path[i]].parallel)) require_places(plan, buffer, loop[i]);
     }
   }
   return plan;

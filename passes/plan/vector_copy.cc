@@ -34,17 +34,18 @@ bool divides_each(const KernelPlan& plan, IndexAlgebra& algebra, AtomId atom, in
   return true;
 }
 
-// The facts as words. A schedule is judged in one graph and planned in another, where atoms and values have another order.
-std::vector<std::string> words_of(const Graph& g, const std::set<Divisibility>& facts) {
-  std::vector<std::string> words;
+// The facts as words, in their order. A schedule is judged in one graph and planned in another, where atoms, values and so
+// the set of facts have another order.
+std::vector<std::vector<std::string>> words_of(const Graph& g, const std::set<Divisibility>& facts) {
+  std::vector<std::vector<std::string>> words;
   for (const Divisibility& d : facts) {
-    std::vector<std::string> factors;
+    std::vector<std::string>& fact = words.emplace_back();
     for (const ScalarParameter& p : d.product)
-      factors.push_back(p.stride_of ? g[p.stride_of].name + "." + std::to_string(p.axis) : g[p.scalar].name);
-    std::ranges::sort(factors);
-    words.push_back(std::to_string(d.divisor));
-    words.insert(words.end(), factors.begin(), factors.end());
+      fact.push_back(p.stride_of ? g[p.stride_of].name + "." + std::to_string(p.axis) : g[p.scalar].name);
+    std::ranges::sort(fact);
+    fact.push_back(std::to_string(d.divisor));
   }
+  std::ranges::sort(words);
   return words;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/domain/domain.h"
 #include "ir/graph/compact.h"
 #include "ir/infer/concretize.h"
 #include "ir/infer/infer.h"
@@ -41,6 +42,21 @@ bool changes_outputs(const Graph& g, const Graph& inferred) {
   return false;
 }
 
+// For each axis of the outputs: the axis that decides whether it becomes an expanded broadcast, by its tensor and place.
+std::vector<std::pair<ValueId, size_t>> output_deciders(const Graph& g) {
+  std::vector<std::pair<ValueId, size_t>> result;
+  OpenAxes open(g);
+  for (const OutputRef& out : outputs(g)) {
+    if (!g.is_tensor(out.value)) continue;
+    for (DomainId axis : logical_without_reductions(g, g.tensor_of(out.value))) {
+      const DomainId by = open.decider(g, axis);
+      const Tensor* t = by ? &g[g[by].tensor] : nullptr;
+      result.emplace_back(t ? t->value : ValueId(), t ? position_in(t->logical, by) : 0);
+    }
+  }
+  return result;
+}
+
 // Infers every tensor again, as a reader of the program's text would: an axis that became constant decides what its
 // readers infer.
 Graph inferred_again(const Graph& g) {
@@ -69,7 +85,9 @@ bool opens_axes(const Graph& before, const Graph& now, const Graph& again) {
 bool infers(const Graph& before, const Graph& now) {
   try {
     const Graph again = inferred_again(now);
-    return !changes_outputs(now, again) && !opens_axes(before, now, again);
+    // A pad by widths that became 0 passes on what decides its operand's axis.
+    return !changes_outputs(now, again) && output_deciders(before) == output_deciders(again) &&
+           !opens_axes(before, now, again);
   } catch (const Error& e) {
     if (row_of(e.code).outcome == Outcome::kInternal) throw;
     return false;

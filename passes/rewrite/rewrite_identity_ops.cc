@@ -1,6 +1,7 @@
 // identity_ops skips pointwise ops that give one of their operands back, bit by bit. −0 is not 0, so floats keep x + 0.
 #include <cmath>
 
+#include "ir/infer/product_call.h"
 #include "ir/scalar/numeric.h"
 #include "passes/rewrite/rewrite_edit.h"
 
@@ -95,6 +96,19 @@ ValueId through_unary(const Graph& g, const Rewriter& r, OpId id) {
   return again ? inner : ValueId();
 }
 
+// Whether a value is a product of 16 bits that may stay wide, or a copy or a part of one: other rewrites leave moves out.
+bool has_numbers_of_wide_product(const Graph& g, const Rewriter& r, ValueId v) {
+  while (g[v].def) {
+    const Op& op = g[g[v].def];
+    if (may_stay_wide(g, g[v].def)) return true;
+    const bool copies = op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet || demands(op.kind, kMetadata) ||
+                        (op.kind == OpKind::kCast && g[op.operands[0]].dtype == g[v].dtype);
+    if (!copies || !op.operands[0]) return false;
+    v = r.operand(g[v].def, 0);
+  }
+  return false;
+}
+
 void skip_identities(Graph& g, Rewriter& r, const RewriteOptions& options) {
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
@@ -113,6 +127,9 @@ void skip_identities(Graph& g, Rewriter& r, const RewriteOptions& options) {
     ValueId by = operands[0] ? through_unary(g, r, id) : ValueId();
     if (const int same = by ? -1 : same_operand(g, op, operands, options.defects); same >= 0)
       by = operands[static_cast<size_t>(same)];
+    // A product of 16 bits may stay wide. Then this op's rounding is the only one, so it stays.
+    const bool copies = op.kind == OpKind::kSet || op.kind == OpKind::kCast || op.kind == OpKind::kWhere;
+    if (by && !copies && has_numbers_of_wide_product(g, r, by)) continue;
     if (by && r.fits(v, by)) r.replace(v, by);
   }
 }

@@ -19,7 +19,8 @@ namespace {
 constexpr int64_t kMostUnroll = 4;
 constexpr int64_t kMostParts = 4;  // of an axis that each thread walks whole
 
-// The loads without any of the outer axes: their chunk serves all iterations of the loop over these axes.
+// The loads without any of the outer axes, and with all others: their chunk serves all iterations of the loop over the outer
+// axes. A load that lacks an axis between them would be in the threads of its first element only.
 std::vector<std::string> reused_loads(const Prepared& p, const Heuristics& h) {
   std::vector<std::string> result;
   if (h.number("reuse") == 1) return result;
@@ -33,9 +34,10 @@ std::vector<std::string> reused_loads(const Prepared& p, const Heuristics& h) {
   const auto outer = static_cast<size_t>(h.number("outer"));
   for (const std::string& load : p.loads) {
     const auto it = p.once.places.find(load);
-    if (it == p.once.places.end() || p.is_behind(load) || !has(it->second, order.back())) continue;
+    if (it == p.once.places.end() || p.is_behind(load)) continue;
     bool is_free = true;
-    for (size_t i = 0; i < outer; ++i) is_free &= !has(it->second, order[i]);
+    for (size_t i = 0; i < order.size(); ++i)
+      is_free &= g[order[i]].iter_type == IterType::kBroadcast || has(it->second, order[i]) == (i >= outer);
     if (is_free) result.push_back(load);
   }
   return result;
@@ -235,9 +237,10 @@ int64_t choose_reuse(const ScheduleView& view, const FusionAxes& all, ValueId re
     if (!g.is_tensor(v)) continue;
     const auto along = axes_along(g, all, reference, v);
     const auto has = [&](DomainId d) { return along[position_in(axes, d)].has_value(); };
+    const auto has_if_long = [&](DomainId d) { return g[d].iter_type == IterType::kBroadcast || has(d); };
     if (std::ranges::any_of(runs.front(), has))
       streamed += size_bytes(g[v].dtype);
-    else if (has(runs.back().back()))
+    else if (std::all_of(runs.begin() + 1, runs.end(), [&](const auto& run) { return std::ranges::all_of(run, has_if_long); }))
       reused += size_bytes(g[v].dtype);
   }
   int64_t reuse = 2 * reused > streamed ? 8 : 1;

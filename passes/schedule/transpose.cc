@@ -89,6 +89,13 @@ std::optional<Turned> turned(const Prepared& p, std::optional<size_t> only = {})
   return Turned{across, order.back(), *best};
 }
 
+// The bytes of an element of each load.
+int64_t bytes_of(const Prepared& p, const std::vector<std::string>& loads) {
+  int64_t bytes = 0;
+  for (const std::string& load : loads) bytes += size_bytes(p.w.graph()[p.w.tensor(load)].dtype);
+  return bytes;
+}
+
 class TransposeWriter {
  public:
   // Writes behind the steps of `prepared`.
@@ -242,6 +249,8 @@ std::optional<std::string> transpose_declines(const ScheduleView& view) {
   const auto found = turned(*prepared_of(view));
   if (!found)
     return "no input that is only read lies along another axis than the output %" + g[reference_of(view)].name;
+  if (kLeastTile * kLeastTile * bytes_of(*prepared_of(view), found->loads) > view.device.shared_block_bytes)
+    return "the tiles of " + std::to_string(found->loads.size()) + " inputs do not fit in the shared memory of a block";
   const ValueId reference = reference_of(view);
   const auto axes = logical_without_reductions(g, g.tensor_of(reference));
   for (size_t axis : {found->across, found->along})
@@ -272,8 +281,7 @@ Heuristics transpose_choose(const ScheduleView& view) {
   const bool is_narrow = widest_stream(view, reference) <= 2, has_single_halves = vector == 1 && is_narrow;
   int64_t tile = is_large && !has_single_halves ? kLargeTile : std::max(kLeastTile, 8 * vector);
   // Several blocks of a multiprocessor share its memory.
-  int64_t bytes = 0;  // for each element of the tile
-  for (const std::string& load : found.loads) bytes += size_bytes(prepared->w.graph()[prepared->w.tensor(load)].dtype);
+  const int64_t bytes = bytes_of(*prepared, found.loads);
   while (tile > kLeastTile && 2 * tile * tile * bytes > view.device.shared_block_bytes) tile /= 2;
   const int64_t threads = !is_large || (is_narrow && vector > 1) ? kThreads : is_narrow ? kThreads / 2 : 2 * kThreads;
   h.set("tile", tile);

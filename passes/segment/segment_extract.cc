@@ -166,6 +166,11 @@ class Extractor {
         follows_any |= contiguity[i] == Contiguity::kFalse;
         continue;
       }
+      // One that is a broadcast in the input alone has one element, whatever its stride there, and is passed over.
+      if (contiguity[i] == Contiguity::kNone) {
+        t.contiguity[i] = Contiguity::kTrue;
+        continue;
+      }
       const bool is_contiguous =
           contiguity[i] == Contiguity::kTrue || source_.defects.has(Defect::kAliasContiguityKept);
       t.contiguity[i] = is_contiguous && !follows_any ? Contiguity::kTrue : Contiguity::kFalse;
