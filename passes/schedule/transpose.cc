@@ -110,6 +110,8 @@ class TransposeWriter {
     turned_ = turned(p, static_cast<size_t>(h.number("across")));
   }
 
+  int64_t shared_bytes() const { return tile_ * tile_ * bytes_of(p, turned_->loads); }
+
   void write_loops() {
     const std::string& y = p.reference;
     const auto axes = names_of(
@@ -311,6 +313,9 @@ std::vector<Step> transpose_plan(const ScheduleView& view, const Heuristics& h) 
   if (view.memo && view.memo->schedule.prepared && view.memo->schedule.heuristics == h)
     return view.memo->schedule.prepared->w.steps();
   TransposeWriter t(take_prepared(view), h);
+  if (t.shared_bytes() > view.device.shared_block_bytes)
+    throw Error(ErrorCode::kUnsupportedSchedule,
+                "the tiles do not fit in the shared memory of a block; give a smaller tile", t.p.reference);
   try {
     t.write_loops();
     for (const std::string& name : copies_of(t.p)) {
