@@ -66,6 +66,40 @@ class Inliner {
     return true;
   }
 
+  bool has_order_at(size_t depth) const {
+    std::vector<uint32_t> group(g_.ops.size());
+    for (uint32_t i = 0; i < group.size(); ++i) group[i] = i;
+    const auto find = [&](OpId op) {
+      uint32_t i = op.index;
+      while (group[i] != i) i = group[i] = group[group[i]];
+      return i;
+    };
+    for (const auto& [producer, reader] : reads_)
+      if (position_[producer.index] >= depth)
+        group[std::max(find(producer), find(reader))] = std::min(find(producer), find(reader));
+    // Kahn's algorithm on the groups.
+    std::vector<std::vector<uint32_t>> readers(g_.ops.size());
+    std::vector<uint32_t> waiting(g_.ops.size());
+    for (const auto& [producer, reader] : reads_) {
+      const uint32_t from = find(producer), to = find(reader);
+      if (position_[producer.index] >= depth) continue;
+      if (from == to) return false;
+      readers[from].push_back(to);
+      ++waiting[to];
+    }
+    std::vector<uint32_t> ready;
+    size_t groups = 0, done = 0;
+    for (OpId op : order_) {
+      if (find(op) != op.index) continue;
+      ++groups;
+      if (waiting[op.index] == 0) ready.push_back(op.index);
+    }
+    for (; done < ready.size(); ++done)
+      for (uint32_t to : readers[ready[done]])
+        if (--waiting[to] == 0) ready.push_back(to);
+    return done == groups;
+  }
+
  private:
   // For each loop that all readers can share: the axes that it runs over in them. Empty where no broadcast of it is
   // concretized.
@@ -187,40 +221,6 @@ class Inliner {
     });
   }
 
-  bool has_order_at(size_t depth) const {
-    std::vector<uint32_t> group(g_.ops.size());
-    for (uint32_t i = 0; i < group.size(); ++i) group[i] = i;
-    const auto find = [&](OpId op) {
-      uint32_t i = op.index;
-      while (group[i] != i) i = group[i] = group[group[i]];
-      return i;
-    };
-    for (const auto& [producer, reader] : reads_)
-      if (position_[producer.index] >= depth)
-        group[std::max(find(producer), find(reader))] = std::min(find(producer), find(reader));
-    // Kahn's algorithm on the groups.
-    std::vector<std::vector<uint32_t>> readers(g_.ops.size());
-    std::vector<uint32_t> waiting(g_.ops.size());
-    for (const auto& [producer, reader] : reads_) {
-      const uint32_t from = find(producer), to = find(reader);
-      if (position_[producer.index] >= depth) continue;
-      if (from == to) return false;
-      readers[from].push_back(to);
-      ++waiting[to];
-    }
-    std::vector<uint32_t> ready;
-    size_t groups = 0, done = 0;
-    for (OpId op : order_) {
-      if (find(op) != op.index) continue;
-      ++groups;
-      if (waiting[op.index] == 0) ready.push_back(op.index);
-    }
-    for (; done < ready.size(); ++done)
-      for (uint32_t to : readers[ready[done]])
-        if (--waiting[to] == 0) ready.push_back(to);
-    return done == groups;
-  }
-
   const Graph& g_;
   mutable std::optional<AxisClasses> forwarded_, exact_;
   mutable std::vector<std::optional<Shared>> shared_;  // by op; made when asked for
@@ -272,6 +272,37 @@ void step_inline_at(StepContext& c) {
   inline_results(*c.target, op, at + (deeper ? 2 : 1));
 }
 
+namespace {
+
+// Lets the ops share loops from the outermost to the innermost, at each depth as many ops as have an order there. An op
+// that shares loops already may ask for others to share them too: what stands between it and its readers.
+void share_by_depth(Inliner& inliner, std::span<const std::pair<OpId, size_t>> most, std::span<const size_t> before,
+                    std::vector<std::pair<OpId, size_t>>& shared) {
+  const auto put = [&](size_t i, size_t k) {
+    shared[i].second = k;
+    inliner.set_position(shared[i].first, k);
+  };
+  size_t deepest = 0;
+  for (size_t i = 0; i < most.size(); ++i) {
+    put(i, before[i]);
+    deepest = std::max(deepest, most[i].second);
+  }
+  for (size_t depth = 1; depth <= deepest; ++depth) {
+    std::vector<size_t> may;
+    for (size_t i = 0; i < most.size(); ++i)
+      if (most[i].second >= depth && shared[i].second == depth - 1) may.push_back(i);
+    for (size_t i : may) put(i, depth);
+    if (inliner.has_order_at(depth)) continue;
+    for (size_t i : may) put(i, depth - 1);
+    for (size_t i : may) {
+      put(i, depth);
+      if (!inliner.has_order_at(depth)) put(i, depth - 1);
+    }
+  }
+}
+
+}  // namespace
+
 void step_inline_most(StepContext& c) {
   const auto listed = c.tensors_from(0);
   for (TensorId t : listed) c.require_scheduled(t);
@@ -301,6 +332,7 @@ void step_inline_most(StepContext& c) {
     deepest = std::max(deepest, k);
   }
   if (!inliner.has_order(deepest)) {
+    const auto most = wanted;
     for (size_t i = 0; i < wanted.size(); ++i) inliner.set_position(wanted[i].first, before[i]);
     for (size_t i = 0; i < wanted.size(); ++i) {
       auto& [op, k] = wanted[i];
@@ -310,6 +342,7 @@ void step_inline_most(StepContext& c) {
       }
       inliner.set_position(op, k);
     }
+    if (!inliner.has_order(deepest)) share_by_depth(inliner, most, before, wanted);
   }
   for (size_t i = 0; i < wanted.size(); ++i)
     if (wanted[i].second > before[i]) inline_results(g, wanted[i].first, wanted[i].second);
