@@ -368,9 +368,11 @@ class Cutter {
       try {
         return apply(*next);
       } catch (const Error& e) {
-        next = with_narrower_vectors(*next);
+        // Where vectors are refused, narrower ones may help. A multiple gives a size another form, which may not be proved
+        // equal to what it meets.
         const bool is_vectors = e.code == ErrorCode::kUnalignedVector || e.code == ErrorCode::kIllegalVectorize;
-        if (!is_vectors || !next) throw;  // narrower vectors do not help
+        next = is_vectors ? with_narrower_vectors(*next) : without_multiples(*next);
+        if (!next) throw;
       }
     }
   }

@@ -105,8 +105,6 @@ void write_reuse(Prepared& p, const Heuristics& h) {
   }
 }
 
-constexpr std::string_view kMultiple = "multiple %";
-
 // The sizes of which the indices are made where an op cuts or regroups axes. A schedule that states their divisors has
 // other forms, which may show that elements lie side by side.
 std::vector<Heuristic> known_multiples(const ScheduleView& view) {

@@ -20,6 +20,9 @@ struct Heuristic {
   bool operator==(const Heuristic&) const = default;
 };
 
+// How the key of a choice begins that states a multiple of a size, which it names.
+inline constexpr std::string_view kMultiple = "multiple %";
+
 struct Heuristics {
   std::string scheduler;
   std::vector<Heuristic> choices;  // in the order in which they were made

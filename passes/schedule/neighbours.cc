@@ -110,4 +110,11 @@ std::optional<Heuristics> with_narrower_vectors(const Heuristics& h) {
   return moved(h, keeps_row ? Move{"vector", "chunks"} : Move{"vector", {}}, false);
 }
 
+std::optional<Heuristics> without_multiples(const Heuristics& h) {
+  Heuristics result = h;
+  if (std::erase_if(result.choices, [](const Heuristic& c) { return c.key.starts_with(kMultiple); }) == 0)
+    return std::nullopt;
+  return result;
+}
+
 }  // namespace fusebox

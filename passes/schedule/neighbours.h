@@ -16,5 +16,7 @@ namespace fusebox {
 std::vector<Heuristics> neighbours(const Heuristics& h);
 // The neighbour whose vectors are half as wide; nothing if there are none.
 std::optional<Heuristics> with_narrower_vectors(const Heuristics& h);
+// The same without stated multiples of sizes; nothing if none is stated.
+std::optional<Heuristics> without_multiples(const Heuristics& h);
 
 }  // namespace fusebox
