@@ -98,6 +98,7 @@ CompileOptions OracleRun::automatic_options() {
   options.inputs = bound_inputs(arguments());
   options.defects = options_.defects;
   options.device = default_device();
+  options.infer = infer_by_aten();
   return options;
 }
 
@@ -160,7 +161,9 @@ const HostRun& OracleRun::scheduled() {
 HostRun OracleRun::run_unfused(const Graph& g, std::span<const Argument> given) {
   try {
     const Bindings sizes = sizes_of(g, case_.inputs());
-    const Compiled c = compile(g, sizes, {.inputs = bound_inputs(case_.inputs()), .defects = options_.defects});
+    const Compiled c = compile(
+        g, sizes,
+        {.inputs = bound_inputs(case_.inputs()), .defects = options_.defects, .infer = infer_by_aten()});
     return run_host(g, c, given.empty() ? arguments() : given);
   } catch (const Error& e) {
     HostRun run;

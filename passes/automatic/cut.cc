@@ -434,6 +434,7 @@ class Cutter {
           return std::nullopt;
         }
       }
+      segmentation.segments[i].executor = parts[at].executor;
       layouts.take(segmentation, i, made.fusion);
     }
     for (size_t i = 0; i < parts.size(); ++i)

@@ -243,9 +243,11 @@ std::vector<DomainCheck> DomainValues::checks() {
   // The resize of the op itself makes no hole: a pad guards its own reads.
   for (const auto& [d, transform] : known_.climbed)
     if (!is_op_resize(d)) add(d);
-  // A resize that no loop is made from bounds the elements that the tensor has a place for.
+  // A resize that no loop is made from bounds the elements that the tensor has, or those that it has a place for.
   const auto is_laid_out = [&](DomainId d) {
-    return std::ranges::any_of(g_[tensor_].allocation, [&](DomainId place) { return follows_from(g_, place, d); });
+    const auto is_made_of_it = [&](DomainId place) { return follows_from(g_, place, d); };
+    const Tensor& t = g_[tensor_];
+    return std::ranges::any_of(t.logical, is_made_of_it) || std::ranges::any_of(t.allocation, is_made_of_it);
   };
   for (DomainId d : known_.descended)
     if (is_laid_out(d)) add(d);

@@ -115,10 +115,12 @@ StatementView::StatementView(const KernelPlan& plan, OpId statement_op, ViewStat
 void StatementView::set_loops() {
   const Graph& g = *plan_.graph;
   const auto& loops = plan_.loops_of(op);
-  // Every domain between a replicated axis and its loops is 0 at every loop point.
+  // Every domain between a replicated axis and its loops or its places is 0 at every loop point.
   if (!plan_.replicated.empty())
-    for (DomainId d : ancestors(g, loops))
-      if (position_in(loops, d) == loops.size() && plan_.is_replicated(d)) own.set(d, Form{}, CheckReason::kReplicated);
+    for (const auto* list : {&loops, &g.tensor_of(g[op].results[0]).allocation})
+      for (DomainId d : ancestors(g, *list))
+        if (position_in(loops, d) == loops.size() && plan_.is_replicated(d))
+          own.set(d, Form{}, CheckReason::kReplicated);
   for (size_t i = 0; i < loops.size(); ++i)
     if (path[i] != LoopNode::kNoNode) own.set(loops[i], algebra.loop(static_cast<int>(path[i])));
 }
