@@ -104,10 +104,7 @@ void automatic(OracleRun& run) {
 void tune(OracleRun& run) {
   constexpr int kHops = 3;
   if (!run.unfused().ok()) return;
-  CompileOptions options;
-  options.inputs = bound_inputs(run.arguments());
-  options.defects = run.options().defects;
-  options.device = default_device();
+  CompileOptions options = run.automatic_options();
   options.others = true;
   std::optional<Compiled> reached;
   try {

@@ -16,6 +16,7 @@
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
 #include "passes/schedule/neighbours.h"
+#include "replay/run/aten_segment.h"
 #include "replay/run/judge.h"
 
 namespace fusebox::fuzz {
@@ -233,7 +234,8 @@ void judge(OracleRun& run, RandomSource& random) {
   const auto larger = draw_larger(run.subject(), run.sizes(), random);
   if (!larger) return;
   const DeviceProperties& device = device_presets()[random.below(device_presets().size())];
-  CompileOptions options{.device = device, .inputs = larger->given, .defects = run.options().defects};
+  CompileOptions options{
+      .device = device, .inputs = larger->given, .defects = run.options().defects, .infer = infer_by_aten()};
   options.others = random.one_in(4);
   // A few elements of the case may lie so far apart that 32 bits do not hold their places.
   if (std::ranges::any_of(bound_inputs(run.subject().inputs()), is_far)) options.index_bits = 64;

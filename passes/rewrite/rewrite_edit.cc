@@ -7,6 +7,7 @@
 #include "ir/graph/compact.h"
 #include "ir/infer/concretize.h"
 #include "ir/infer/infer.h"
+#include "ir/infer/is_library.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 
@@ -103,13 +104,16 @@ Rewriter::Rewriter(Graph& g, const RewriteOptions& options, std::span<const Valu
       by_(g.values.size()),
       is_output_(g.values.size()),
       is_read_(g.values.size()),
+      is_read_by_aten_(g.values.size()),
       is_changed_(g.values.size()) {
   const auto read = [&](ValueId v) {
     if (v) is_read_[v.index] = true;
   };
   for (OpId op : g[Graph::body()].ops) {
+    const bool is_aten = is_library(g, g[op]);
     for (ValueId v : g[op].operands) {
       read(v);
+      if (v && is_aten) is_read_by_aten_[v.index] = true;
       if (v && g[op].kind == OpKind::kOutput) is_output_[v.index] = true;
     }
     for_each_extent(g, op, read);
@@ -137,6 +141,12 @@ bool Rewriter::same_axes(ValueId a, ValueId b) const {
   for (size_t i = 0; i < x.size(); ++i)
     if (!same_axis(x[i], y[i])) return false;
   return true;
+}
+
+bool Rewriter::moves_operand(ValueId v, ValueId by) const {
+  if (!g_.is_tensor(v) || v.index >= is_read_by_aten_.size() || !is_read_by_aten_[v.index]) return false;
+  const OpId def = g_[by].def;
+  return !is_plain(by) || (def && is_library(g_, g_[def]));
 }
 
 bool Rewriter::same_deciders(ValueId a, ValueId b) const {
@@ -184,7 +194,7 @@ bool Rewriter::is_replaceable(ValueId v) const {
 
 bool Rewriter::fits(ValueId v, ValueId by) const {
   return v != by && is_replaceable(v) && !is_held(v) && g_[v].dtype == g_[by].dtype && same_axes(v, by) &&
-         same_deciders(v, by);
+         same_deciders(v, by) && !moves_operand(v, by);
 }
 
 bool Rewriter::take(ValueId v) {

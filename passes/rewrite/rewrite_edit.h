@@ -58,6 +58,8 @@ class Rewriter {
 
  private:
   bool is_plain(ValueId v) const;
+  // Whether ATen reads `v` and would find `by` elsewhere: it lays out what it makes as its operands lie.
+  bool moves_operand(ValueId v, ValueId by) const;
   // Whether symbolic axes decide the same of both values, which have the same axes.
   bool same_deciders(ValueId a, ValueId b) const;
   // The scalar that an axis' extent is, where the graph has it: extents of derived domains are emitted for consumers.
@@ -74,7 +76,7 @@ class Rewriter {
   std::vector<ValueId> taken_;
   std::vector<ValueId> by_;       // by value; none: itself
   std::vector<bool> is_output_;   // by value
-  std::vector<bool> is_read_;     // by value
+  std::vector<bool> is_read_, is_read_by_aten_;  // by value
   std::vector<bool> is_changed_;  // by value: whether it is made from other scalars than before
   // A copy of the graph that extents are emitted into and taken out of again, and the ops that changed since.
   mutable std::optional<Graph> scratch_;

@@ -1,6 +1,8 @@
 // Fusions without an element to compute, as the classes of sizes show. Their kernel has a grid of no block, and is not
 // launched. An output that is an input is in no kernel at all: the segmentation leaves it to the host program.
+#include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
+#include "ir/scalar/scalar_form.h"
 #include "passes/schedule/elementwise.h"
 #include "passes/schedule/prepared.h"
 #include "passes/schedule/scheduler.h"
@@ -32,6 +34,23 @@ std::optional<std::string> stretched_beside_output(const Graph& g) {
   return std::nullopt;
 }
 
+// An axis that an op stretches nothing along, though its extent and the operand's are equal in some runs only: the sizes
+// say so, and the loops of both tensors cannot be proved the same.
+std::optional<std::string> equal_by_size(const Graph& g) {
+  const auto is_iteration = [&](DomainId d) { return g[d].iter_type == IterType::kIteration; };
+  for (OpId id : g[Graph::body()].ops) {
+    const Op& op = g[id];
+    if (!stretches(op.kind)) continue;
+    for (const auto& [from, to] : map_producer_to_consumer(g, id, 0)) {
+      if (!is_iteration(from) || !is_iteration(to)) continue;
+      const auto n = size_form(g, from), m = size_form(g, to);
+      if (!n || !m || !n->equals(*m))
+        return "%" + g[op.results[0]].name + " has another extent along " + g[to].name + " than its operand";
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> no_op_declines(const ScheduleView& view) {
@@ -41,6 +60,7 @@ std::optional<std::string> no_op_declines(const ScheduleView& view) {
     if (!has_no_elements(view, out.value)) return "the output %" + g[out.value].name + " has elements";
   }
   if (auto why = elementwise_declines(view)) return why;
+  if (auto why = equal_by_size(g)) return why;
   return stretched_beside_output(g);
 }
 

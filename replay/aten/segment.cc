@@ -72,30 +72,38 @@ at::Tensor with_strides(const at::Tensor& t, at::IntArrayRef strides) {
 // The bytes of every tensor of ATen's on a CPU begin at such an address. Libraries add in another order elsewhere.
 constexpr uintptr_t kAlignment = 64;
 
-int64_t span_of(const at::Tensor& t) {
+int64_t span_of(at::IntArrayRef sizes, at::IntArrayRef strides) {
   int64_t span = 1;
-  for (int64_t axis = 0; axis < t.dim(); ++axis) span += (t.size(axis) - 1) * t.stride(axis);
+  for (size_t axis = 0; axis < sizes.size(); ++axis) span += (sizes[axis] - 1) * strides[axis];
   return span;
 }
 
-// A copy in which the axes lie in the same order, one beside another. An axis of stride 0 keeps it.
-at::Tensor moved_together(const at::Tensor& t) {
-  std::vector<int64_t> order(static_cast<size_t>(t.dim())), strides = t.strides().vec();
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::less(), [&](int64_t axis) { return t.stride(axis); });
-  int64_t next = 1;
-  for (const int64_t axis : order)
-    if (t.stride(axis) != 0) next *= t.size(axis), strides[static_cast<size_t>(axis)] = next / t.size(axis);
-  return with_strides(t, strides);
+// Whether elements lie so far apart that a library's operand is moved together: a copy of all between them could need too
+// much memory.
+bool is_sparse(at::IntArrayRef sizes, at::IntArrayRef strides) {
+  const int64_t count = c10::multiply_integers(sizes);
+  return count > 0 && span_of(sizes, strides) > 8 * count;
 }
 
-// The tensor as ATen would have put it into memory, so that results do not depend on where a caller's memory lies. Few
-// elements that lie far apart are moved together, wherever they are: a copy of all between them could need too much memory.
+// Strides by which the axes lie in the same order, one beside another. An axis of stride 0 keeps it.
+std::vector<int64_t> strides_together(at::IntArrayRef sizes, at::IntArrayRef given) {
+  std::vector<int64_t> order(sizes.size()), strides = given.vec();
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::less(), [&](int64_t axis) { return given[static_cast<size_t>(axis)]; });
+  int64_t next = 1;
+  for (const int64_t axis : order) {
+    const auto i = static_cast<size_t>(axis);
+    if (given[i] != 0) next *= sizes[i], strides[i] = next / sizes[i];
+  }
+  return strides;
+}
+
+// The tensor as ATen would have put it into memory, so that results do not depend on where a caller's memory lies.
 at::Tensor aligned(const at::Tensor& t) {
   if (!t.is_cpu() || t.numel() == 0) return t;
-  const int64_t span = span_of(t);
-  if (span > 8 * t.numel()) return moved_together(t);
+  if (is_sparse(t.sizes(), t.strides())) return with_strides(t, strides_together(t.sizes(), t.strides()));
   if (reinterpret_cast<uintptr_t>(t.data_ptr()) % kAlignment == 0) return t;
+  const int64_t span = span_of(t.sizes(), t.strides());
   const at::Tensor flat = at::empty({span}, t.options());
   std::memcpy(flat.data_ptr(), t.data_ptr(), static_cast<size_t>(span * t.element_size()));
   return flat.as_strided(t.sizes(), t.strides());
@@ -120,6 +128,11 @@ std::vector<BoundInput> bound(std::span<const AtenValue> given) {
   return all;
 }
 
+// Whether libraries that ATen calls compute ops of the segment.
+bool calls_libraries(const Graph& segment) {
+  return std::ranges::any_of(segment.ops, [](const Op& op) { return demands(op.kind, kLibrary); });
+}
+
 constexpr FailureWords kInferring{"an ATen segment", ErrorCode::kNoLayout,
                                   "ATen does not tell the strides of the segment's outputs: ", "; run it in a kernel"};
 constexpr FailureWords kRunning{"an ATen segment", ErrorCode::kDeviceFailure,
@@ -135,7 +148,9 @@ auto on_meta(const Graph& segment, std::span<const BoundInput> given, const Prod
     for (size_t i = 0; i < parameters.size(); ++i) {
       const BoundInput& b = given[i];
       if (b.is_scalar) continue;
-      const auto strides = b.strides.empty() && !b.shape.empty() ? at::detail::defaultStrides(b.shape) : b.strides;
+      auto strides = b.strides.empty() && !b.shape.empty() ? at::detail::defaultStrides(b.shape) : b.strides;
+      // As on a CPU, where a view of such an operand is an output of the same segment.
+      if (calls_libraries(segment) && is_sparse(b.shape, strides)) strides = strides_together(b.shape, strides);
       walk.set(parameters[i],
                at::Tensor(at::detail::empty_strided_meta(b.shape, strides, native_type(segment[parameters[i]].dtype))));
     }
@@ -159,7 +174,7 @@ std::vector<AtenValue> run_segment(const Graph& segment, std::span<const AtenVal
     const at::Device device = device_of(place);
     Native walk(segment, bound(given), device);
     std::vector<const c10::StorageImpl*> taken;
-    const bool multiplies = std::ranges::any_of(segment.ops, [](const Op& op) { return demands(op.kind, kLibrary); });
+    const bool multiplies = calls_libraries(segment);
     const auto parameters = inputs(segment);
     for (size_t i = 0; i < parameters.size(); ++i) {
       if (given[i].is_scalar) continue;
