@@ -368,10 +368,10 @@ class Cutter {
       try {
         return apply(*next);
       } catch (const Error& e) {
-        // Where vectors are refused, narrower ones may help. A multiple gives a size another form, which may not be proved
-        // equal to what it meets.
+        // Where vectors are refused, narrower ones may help. A multiple gives a size another form, and a thread that takes
+        // several chunks walks a loop of its own: both may not be proved equal to what they meet.
         const bool is_vectors = e.code == ErrorCode::kUnalignedVector || e.code == ErrorCode::kIllegalVectorize;
-        next = is_vectors ? with_narrower_vectors(*next) : without_multiples(*next);
+        next = is_vectors ? with_narrower_vectors(*next) : plainer(*next);
         if (!next) throw;
       }
     }

@@ -110,10 +110,13 @@ std::optional<Heuristics> with_narrower_vectors(const Heuristics& h) {
   return moved(h, keeps_row ? Move{"vector", "chunks"} : Move{"vector", {}}, false);
 }
 
-std::optional<Heuristics> without_multiples(const Heuristics& h) {
+std::optional<Heuristics> plainer(const Heuristics& h) {
   Heuristics result = h;
-  if (std::erase_if(result.choices, [](const Heuristic& c) { return c.key.starts_with(kMultiple); }) == 0)
-    return std::nullopt;
+  if (std::erase_if(result.choices, [](const Heuristic& c) { return c.key.starts_with(kMultiple); }) > 0) return result;
+  if (!h.has("reuse")) return std::nullopt;  // only kernels without reductions state it
+  for (Heuristic& c : result.choices)
+    if (c.key == "unroll" || c.key == "reuse") c.number = 1;
+  if (result == h) return std::nullopt;
   return result;
 }
 

@@ -16,7 +16,8 @@ namespace fusebox {
 std::vector<Heuristics> neighbours(const Heuristics& h);
 // The neighbour whose vectors are half as wide; nothing if there are none.
 std::optional<Heuristics> with_narrower_vectors(const Heuristics& h);
-// The same without stated multiples of sizes; nothing if none is stated.
-std::optional<Heuristics> without_multiples(const Heuristics& h);
+// The same without stated multiples of sizes, or if none is stated, with one chunk for a thread of a kernel without
+// reductions; nothing if it has no more than one.
+std::optional<Heuristics> plainer(const Heuristics& h);
 
 }  // namespace fusebox
