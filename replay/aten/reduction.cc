@@ -83,12 +83,16 @@ Carried in_sums(Carried c) {
   return c;
 }
 
+at::Tensor unsigned_values(const at::Tensor& bits) {
+  const at::Tensor v = bits.to(at::kDouble);
+  return at::where(bits < 0, v + 0x1p64, v);
+}
+
 at::Tensor free_where_it_wraps(Dtype d, const at::Tensor& value, const at::Tensor& bound) {
-  at::Tensor v = value.to(at::kDouble);
-  // The carrier has the same bits, as signed numbers.
-  if (d == Dtype::kUint64) v = at::where(v < 0, v + 0x1p64, v);
-  const double most = d == Dtype::kUint64 ? 0x1p64 : static_cast<double>(highest(d));
-  const at::Tensor wraps = at::logical_or(v + bound > most, v - bound < static_cast<double>(lowest(d)));
+  // The room is subtracted as integers, because doubles do not tell the largest 64-bit integers apart. The factor allows
+  // for the rounding of room and bound beyond 2⁵³.
+  const auto leaves = [&](const at::Tensor& room) { return bound >= (unsigned_values(room) + 1) * (1 - 0x1p-50); };
+  const at::Tensor wraps = at::logical_or(leaves(highest(d) - value), leaves(value - lowest(d)));
   return at::where(at::logical_and(wraps, bound > 0), kInfinity, bound);
 }
 
