@@ -88,10 +88,10 @@ Carried Evaluator::scan(const Op& op) {
   if (op.kind == OpKind::kCumprod) return scan_products(x, axis, declared);
   at::Tensor value = at::cumsum(x.value, axis);
   if (!options_.bounds) return rounded(std::move(value), declared);
-  const at::Tensor sizes = at::cumsum(finite_sizes(x.value), axis);
   const at::Tensor spread = x.exact() ? no_bound().expand(value.sizes()) : at::cumsum(in_sums(x).bound, axis);
+  const at::Tensor sizes = at::cumsum(finite_sizes(x.value), axis) + spread;
   const at::Tensor error =
-      at::where(sizes + spread < accumulator_overflow(declared),
+      at::where(sizes < accumulator_overflow(declared),
                 sizes * ((counts_along(x.value, axis) - 1) * (1.01 * unit_roundoff(declared))), kInfinity);
   return finish_sum(std::move(value), spread, error, declared, true);
 }
@@ -128,16 +128,16 @@ Carried Evaluator::scan_products(const Carried& given, int64_t axis, Dtype decla
                                  at::logical_and(so_far(at::isinf(x.value), axis), so_far(x.value == 0, axis)))
                 : at::isnan(no_bound());
   const double parts = is_complex(declared) ? 4.0 : 1.01;
-  at::Tensor error = at::nan_to_num(at::abs(value), 0.0, 0.0) *
-                     ((counts_along(x.value, axis) - 1) * (parts * unit_roundoff(declared)));
-  error = at::where(at::logical_and(risky, at::logical_not(settled)), kInfinity, error);
-  if (is_complex(declared)) error = at::where(at::isfinite(rounded(value.clone(), declared).value), error, kInfinity);
   at::Tensor spread = no_bound().expand(value.sizes());
   if (!x.exact()) {
     // Π(|x| + b) − Π|x|
     const at::Tensor most = at::cumprod(most_of(x), axis);
     spread = at::nan_to_num(most - at::cumprod(sizes, axis), kInfinity, kInfinity).mul_(1 + 0x1p-40);
   }
+  at::Tensor error = (at::nan_to_num(at::abs(value), 0.0, 0.0) + spread) *
+                     ((counts_along(x.value, axis) - 1) * (parts * unit_roundoff(declared)));
+  error = at::where(at::logical_and(risky, at::logical_not(settled)), kInfinity, error);
+  if (is_complex(declared)) error = at::where(at::isfinite(rounded(value.clone(), declared).value), error, kInfinity);
   return finish_sum(std::move(value), spread, error, declared, true);
 }
 
@@ -251,15 +251,14 @@ Carried Evaluator::add_at(const Op& op) {
   if (!options_.bounds) return rounded(std::move(value), x.dtype);
   // Each addition may be rounded to the dtype itself.
   const at::Tensor additions = add(at::zeros(x.value.sizes(), at::kDouble), at::ones(rows.value.sizes(), at::kDouble));
-  const at::Tensor sizes = add(finite_sizes(x.value), finite_sizes(rows.value));
+  const at::Tensor sizes = add(finite_sizes(x.value), finite_sizes(rows.value)) + spread;
   const double rounding = std::max(ulp_of(real_of(x.dtype), 1.0) / 2, unit_roundoff(x.dtype));
   at::Tensor error = sizes * (additions * (1.01 * rounding));
-  error = at::where(sizes + spread < overflow_of(real_of(x.dtype)), error, kInfinity);
+  error = at::where(sizes < overflow_of(real_of(x.dtype)), error, kInfinity);
+  r = finish_sum(std::move(value), spread, error, x.dtype, true);
   // An element without sources is as it was.
-  error = at::where(additions == 0, 0.0, error);
-  spread = at::where(additions == 0, bound_of(x), spread);
-  if (free) error = at::full_like(error, kInfinity);
-  return finish_sum(std::move(value), spread, error, x.dtype, true);
+  r.bound = free ? at::full_like(r.bound, kInfinity) : at::where(additions == 0, bound_of(x), r.bound);
+  return r;
 }
 
 }  // namespace fusebox::aten
