@@ -42,11 +42,13 @@ Carried Evaluator::cast(Carried c, Dtype to) {
         const bool wider = to == Dtype::kDouble || (to == Dtype::kFloat && is_reduced_float(c.dtype));
         if (wider) {
           // An infinity that may be a number of the narrow dtype may be that number here, and a number that may be
-          // infinite there is far from infinity here.
-          const double gap = overflow_of(to) - overflow_of(c.dtype);
-          if (!c.exact() && gap > 0)
-            c.bound = at::where((c.value.abs() + c.bound >= overflow_of(c.dtype)).logical_and(c.bound > 0),
-                                (c.bound + gap) * (1 + 0x1p-50), c.bound);
+          // infinite there is far from infinity here. An infinity that may have either sign is twice as far.
+          const double overflow = overflow_of(c.dtype), gap = overflow_of(to) - overflow;
+          if (!c.exact() && gap > 0) {
+            const at::Tensor either = c.value.isinf().logical_and(c.bound >= 2 * overflow);
+            c.bound = at::where((c.value.abs() + c.bound >= overflow).logical_and(c.bound > 0),
+                                (c.bound + (either.to(at::kDouble) + 1) * gap) * (1 + 0x1p-50), c.bound);
+          }
           c.dtype = to;
           return c;
         }

@@ -262,7 +262,8 @@ void where_real_loop(const Loop& loop, const Row& row) {
     if (sure) continue;
     const double w = row.at<const double>(other, i), c = row.at<const double>(other + 1, i);
     if (v != v && w != w && b == 0 && c == 0) continue;
-    const double distance = std::abs(notional(v, overflow) - notional(w, overflow));
+    double distance = std::abs(notional(v, overflow) - notional(w, overflow));
+    if (distance == 0 && v != w) distance = kLastDouble;
     bound = distance == distance ? std::max(b, distance + c) * (1 + 0x1p-50) : kInfinity;
   }
 }
