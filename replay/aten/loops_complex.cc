@@ -189,6 +189,8 @@ void complex_to_real_loop(const Loop& loop, const Row& row) {
     const Rounded r = finish(loop.declared, overflow, y, {part.lo, part.hi}, error, b == 0);
     row.at<double>(0, i) = r.value;
     bound = r.bound;
+    const bool is_zero = r.value == 0 && r.bound == 0;
+    if (is_zero && !is_abs && !part.exact() && part.contains(0) && loop.unsure_zero) *loop.unsure_zero = true;
   }
 }
 
@@ -257,7 +259,7 @@ void complex_to_integer_loop(const Loop& loop, const Row& row) {
   if (ambiguous > 0) *loop.ambiguous += ambiguous;
 }
 
-void where_complex_loop(const Loop&, const Row& row) {
+void where_complex_loop(const Loop& loop, const Row& row) {
   for (int64_t i = 0; i < row.n; ++i) {
     const bool condition = row.at<const int64_t>(2, i) != 0;
     const int chosen = condition ? 4 : 6, other = condition ? 6 : 4;
@@ -269,6 +271,8 @@ void where_complex_loop(const Loop&, const Row& row) {
     const Complex w = row.at<const Complex>(other, i);
     const double distance = std::abs(v - w), reach = (distance + row.at<const double>(other + 1, i)) * (1 + 0x1p-50);
     bound = distance == distance ? std::max(bound, reach) : kInfinity;
+    const auto differ = [](double x, double y) { return x == 0 && y == 0 && std::signbit(x) != std::signbit(y); };
+    if ((differ(v.real(), w.real()) || differ(v.imag(), w.imag())) && loop.unsure_zero) *loop.unsure_zero = true;
   }
 }
 
