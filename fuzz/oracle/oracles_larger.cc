@@ -242,6 +242,7 @@ void judge(OracleRun& run, RandomSource& random) {
   std::string what = kPlan;
   try {
     Compiled c = compile(run.fusion(), larger->sizes, options);
+    what = "the decisions of the plan";
     check_decisions(run, "larger", c, larger->sizes, device);
     what = "a launch for sizes that the plan was made for";
     check_launches(run, c, *larger, device);
