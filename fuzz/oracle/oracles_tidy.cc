@@ -43,7 +43,12 @@ void tidy(OracleRun& run) {
         std::any_of(moves.begin(), moves.end(), [](const Transform& t) { return t.kind == TransformKind::kResize; });
     auto found = find_untidy(
         kernel, {.launch = constant_launch(c->launches[k]), .is_resized = is_resized, .seed = run.subject().seed});
-    if (has_buffers(kernel)) {
+    // Buffers have the sizes that the schedule's facts state. Where a fact is broken, the loops of this case are others.
+    const auto is_refused_by_fact = [&] {
+      const auto& failure = run.scheduled().failure;
+      return failure && failure->code == ErrorCode::kAssumptionFailed;
+    };
+    if (has_buffers(kernel) && !is_refused_by_fact()) {
       const Graph scheduled = canonical_order(c->scheduled[k]);
       const auto large = find_large_buffers(kernel, scheduled, rebind(run.fusion(), run.sizes(), scheduled));
       found.insert(found.end(), large.begin(), large.end());

@@ -44,8 +44,8 @@ struct Arithmetic {
 at::Tensor product_error(const Side& a, const Side& b, int64_t terms, const Arithmetic& by) {
   const double own = 2.02 * static_cast<double>(terms + 1) * by.u;
   const at::Tensor sizes = at::matmul(a.size, b.size);
-  const at::Tensor error = sizes * own + at::matmul(a.size, b.bound) + at::matmul(a.bound, b.size + b.bound) +
-                           static_cast<double>(terms) * by.step;
+  const at::Tensor spread = at::matmul(a.size, b.bound) + at::matmul(a.bound, b.size + b.bound);
+  const at::Tensor error = (sizes + spread) * own + spread + static_cast<double>(terms) * by.step;
   // Beyond the range of sums a partial sum may overflow or not.
   return at::where(sizes + error < by.overflow, error, kInfinity);
 }
@@ -108,13 +108,14 @@ std::vector<Carried> Evaluator::attention(const Op& op) {
   if (!options_.bounds) return {rounded(std::move(out), declared), rounded(std::move(log_sum), sums)};
 
   const auto keys = static_cast<double>(k.value.size(-2));
-  const at::Tensor off = row_max(s.error), largest = row_max(finite_sizes(s.value));
+  const at::Tensor off = row_max(s.error), largest = row_max(finite_sizes(s.value)) + off;
   const at::Tensor sum_error = off + largest * (4 * u) + (2 * keys + 16) * u;
   const at::Tensor relative = at::expm1(2 * sum_error) + 2 * by.narrow;
   const Side value(v);
   const at::Tensor all = at::matmul(weights, value.size);
-  at::Tensor error = all * (relative + (2 * keys + 4) * u) + at::sum(value.size, -2, true) * by.weight + keys * by.step;
   const at::Tensor spread = known(at::matmul(weights, value.bound) * (1 + relative));
+  at::Tensor error = all * relative + (all + spread) * ((2 * keys + 4) * u) +
+                     at::sum(value.size + value.bound, -2, true) * by.weight + keys * by.step;
   error = known(at::where(all + error + spread < by.overflow, error, kInfinity));
   at::Tensor log_error = known(sum_error.squeeze(-1) + finite_sizes(log_sum) * (4 * u));
   if (keys == 0) error = at::zeros_like(error), log_error = at::zeros_like(log_error);

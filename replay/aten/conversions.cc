@@ -14,7 +14,9 @@ Carried Evaluator::cast(Carried c, Dtype to) {
   if (c.dtype == to) return c;
   const Carrier from = carrier_of(c.dtype), into_carrier = carrier_of(to);
   check_internal(from != Carrier::kBytes && into_carrier != Carrier::kBytes, "a dtype without arithmetic is cast");
-  const Loop loop{OpKind::kCast, c.dtype, to, {{c.dtype, c.zero_sign}}, &ambiguous_};
+  std::atomic<bool> unsure_zero = false;
+  Loop loop{OpKind::kCast, c.dtype, to, {{c.dtype, c.zero_sign}}, &ambiguous_};
+  loop.unsure_zero = &unsure_zero;
   const std::span<const Carried> one(&c, 1);
   if (into_carrier == Carrier::kComplex) {
     if (from == Carrier::kComplex) {
@@ -42,11 +44,13 @@ Carried Evaluator::cast(Carried c, Dtype to) {
         const bool wider = to == Dtype::kDouble || (to == Dtype::kFloat && is_reduced_float(c.dtype));
         if (wider) {
           // An infinity that may be a number of the narrow dtype may be that number here, and a number that may be
-          // infinite there is far from infinity here.
-          const double gap = overflow_of(to) - overflow_of(c.dtype);
-          if (!c.exact() && gap > 0)
-            c.bound = at::where((c.value.abs() + c.bound >= overflow_of(c.dtype)).logical_and(c.bound > 0),
-                                (c.bound + gap) * (1 + 0x1p-50), c.bound);
+          // infinite there is far from infinity here. An infinity that may have either sign is twice as far.
+          const double overflow = overflow_of(c.dtype), gap = overflow_of(to) - overflow;
+          if (!c.exact() && gap > 0) {
+            const at::Tensor either = c.value.isinf().logical_and(c.bound >= 2 * overflow);
+            c.bound = at::where((c.value.abs() + c.bound >= overflow).logical_and(c.bound > 0),
+                                (c.bound + (either.to(at::kDouble) + 1) * gap) * (1 + 0x1p-50), c.bound);
+          }
           c.dtype = to;
           return c;
         }
@@ -62,7 +66,7 @@ Carried Evaluator::cast(Carried c, Dtype to) {
           const at::Tensor inputs[] = {c.value, c.bound};
           run_loop(outputs, inputs, [&](const Row& row) { real_loop(loop, row); });
         }
-        r.zero_sign = zero_sign;
+        r.zero_sign = zero_sign && !unsure_zero;
         return r;
       }
     case Carrier::kInteger:
@@ -71,7 +75,7 @@ Carried Evaluator::cast(Carried c, Dtype to) {
     case Carrier::kComplex:
       if (into_carrier == Carrier::kReal) {
         Carried r = into(complex_to_real_loop, loop, one, at::kDouble);
-        r.zero_sign = c.zero_sign;
+        r.zero_sign = c.zero_sign && !unsure_zero;
         return r;
       }
       if (is_boolean(to)) return into(complex_to_integer_loop, loop, one, at::kLong);

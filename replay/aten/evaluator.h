@@ -160,6 +160,8 @@ at::Tensor finite_sizes(const at::Tensor& x);
 // The magnitudes of all elements, for sums of bounds. Infinities stay, so that a bound times an infinity is infinite. NaN
 // counts nothing: its result is NaN in any case.
 at::Tensor magnitudes(const at::Tensor& x);
+// 64-bit carriers read as unsigned numbers.
+at::Tensor unsigned_values(const at::Tensor& bits);
 // The bound of integers that wrap: infinite where an element may leave the dtype's range.
 at::Tensor free_where_it_wraps(Dtype d, const at::Tensor& value, const at::Tensor& bound);
 // A zero: the bound of exact elements.

@@ -65,23 +65,26 @@ Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b
   // finish_sum allows in reals alone. The modulus errs by √2 times that.
   const auto n = static_cast<double>(terms);
   const double underflows = is_complex(declared) ? std::sqrt(2.0) * (2 * n + 0.5) : n;
+  at::Tensor spread = spread_of(f, a, b, value);
+  sizes = sizes + spread;
   at::Tensor error = sizes * (2.02 * parts * (n + 1) * unit_roundoff(declared)) + underflows * ulp_of(accumulator, 0.0);
   if (declared == Dtype::kFloat) error = error + without_subnormals(f, a.value, b.value);
   if (terms == 0) error = at::zeros_like(error);
-  at::Tensor spread = spread_of(f, a, b, value);
   if (addend) {
     // ATen may round the product to its dtype before it adds. Or it begins with the addend, and each of the products is
     // added to it: so it does where rows have the stride 0.
-    const at::Tensor product_size = finite_sizes(value), addend_size = finite_sizes(addend->value);
+    const at::Tensor product_size = finite_sizes(value) + spread;
+    at::Tensor addend_size = finite_sizes(addend->value);
+    if (!addend->exact()) addend_size = addend_size + addend->bound;
     error = error + (product_size + addend_size) * (ulp_of(real_of(declared), 1.0) / 2) +
             addend_size * (2.02 * parts * n * unit_roundoff(declared));
     if (real_of(declared) != accumulator) error = error + ulp_of(real_of(declared), 0.0) / 2;
-    sizes = sizes + finite_sizes(addend->value);
+    sizes = sizes + addend_size;
     if (!addend->exact()) spread = spread + addend->bound;
   }
   // Beyond the accumulator's range, or the dtype's if the product is rounded first, a partial sum may overflow or not.
   const double overflow = addend ? overflow_of(real_of(declared)) : accumulator_overflow(declared);
-  error = at::where((sizes + spread) * freedom.scale < overflow, error, kInfinity);
+  error = at::where(sizes * freedom.scale < overflow, error, kInfinity);
   // A product of complex numbers has no agreed value once a part is infinite or NaN: libraries multiply in three or in
   // four products, and differ in the NaNs that they make.
   if (is_complex(declared)) {

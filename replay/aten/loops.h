@@ -37,6 +37,8 @@ struct Loop {
   std::atomic<int64_t>* ambiguous;
   bool is_fast = false;  // a GPU may approximate the op
   bool by_cuda = false;  // a function of CUDA's library may compute it
+  // Set where a zero is certain, but not its sign: a product of 0 and an operand that may have either sign.
+  std::atomic<bool>* unsure_zero = nullptr;
 
   bool has_error() const { return has_own_error(kind) || (is_fast && has_fast_error(kind, compute)); }
 };

@@ -189,10 +189,13 @@ void complex_to_real_loop(const Loop& loop, const Row& row) {
     const Rounded r = finish(loop.declared, overflow, y, {part.lo, part.hi}, error, b == 0);
     row.at<double>(0, i) = r.value;
     bound = r.bound;
+    const bool is_zero = r.value == 0 && r.bound == 0;
+    if (is_zero && !is_abs && !part.exact() && part.contains(0) && loop.unsure_zero) *loop.unsure_zero = true;
   }
 }
 
 void complex_to_integer_loop(const Loop& loop, const Row& row) {
+  const double overflow = overflow_of(real_of(loop.operands[0].dtype));
   int64_t ambiguous = 0;
   for (int64_t i = 0; i < row.n; ++i) {
     const Complex a = row.at<const Complex>(2, i);
@@ -200,15 +203,22 @@ void complex_to_integer_loop(const Loop& loop, const Row& row) {
     const bool two = loop.operands.size() > 1;
     const Complex b = two ? row.at<const Complex>(4, i) : Complex(0);
     const double q = two ? row.at<const double>(5, i) : 0;
+    const auto standing = [&](const Complex& z) {
+      return Complex(notional(z.real(), overflow), notional(z.imag(), overflow));
+    };
     // `sure`: either all numbers within r of z are 0, or none is.
     const auto is_true = [](const Complex& z) { return z.real() != 0 || z.imag() != 0; };
-    const auto sure = [](const Complex& z, double r) { return r == 0 || (r < kInfinity && !(std::abs(z) <= r)); };
+    const auto sure = [&](const Complex& z, double r) {
+      return r == 0 || (r < kInfinity && !(std::abs(standing(z)) <= r));
+    };
+    // Whether a part may be either a number or an infinity.
+    const auto reaches = [&](double part) { return p > 0 && std::abs(part) + p >= overflow; };
     bool value = false, certain = true;
     switch (loop.kind) {
       case OpKind::kEq:
       case OpKind::kNe:
         value = (a == b) == (loop.kind == OpKind::kEq);
-        certain = (p == 0 && q == 0) || std::abs(a - b) > p + q;
+        certain = (p == 0 && q == 0) || std::abs(standing(a) - standing(b)) > p + q;
         break;
       case OpKind::kCast:
       case OpKind::kLogicalNot:
@@ -229,15 +239,15 @@ void complex_to_integer_loop(const Loop& loop, const Row& row) {
         break;
       case OpKind::kIsinf:
         value = std::isinf(a.real()) || std::isinf(a.imag());
-        certain = p < kInfinity;
+        certain = p < kInfinity && !reaches(a.real()) && !reaches(a.imag());
         break;
       case OpKind::kIsfinite:
         value = is_finite(a);
-        certain = p < kInfinity;
+        certain = p < kInfinity && ((!reaches(a.real()) && !reaches(a.imag())) || a != a);
         break;
       case OpKind::kIsreal:
         value = a.imag() == 0;
-        certain = p == 0 || std::abs(a.imag()) > p;
+        certain = p == 0 || std::abs(notional(a.imag(), overflow)) > p;
         break;
       default:  // any other: not of complex numbers here
         no_loop(loop.kind, "a test of complex numbers");
@@ -249,7 +259,7 @@ void complex_to_integer_loop(const Loop& loop, const Row& row) {
   if (ambiguous > 0) *loop.ambiguous += ambiguous;
 }
 
-void where_complex_loop(const Loop&, const Row& row) {
+void where_complex_loop(const Loop& loop, const Row& row) {
   for (int64_t i = 0; i < row.n; ++i) {
     const bool condition = row.at<const int64_t>(2, i) != 0;
     const int chosen = condition ? 4 : 6, other = condition ? 6 : 4;
@@ -258,8 +268,11 @@ void where_complex_loop(const Loop&, const Row& row) {
     double& bound = row.at<double>(1, i);
     bound = row.at<const double>(chosen + 1, i);
     if (row.at<const double>(3, i) == 0) continue;
-    const double distance = std::abs(v - row.at<const Complex>(other, i));
-    bound = distance == distance ? std::max(bound, distance + row.at<const double>(other + 1, i)) : kInfinity;
+    const Complex w = row.at<const Complex>(other, i);
+    const double distance = std::abs(v - w), reach = (distance + row.at<const double>(other + 1, i)) * (1 + 0x1p-50);
+    bound = distance == distance ? std::max(bound, reach) : kInfinity;
+    const auto differ = [](double x, double y) { return x == 0 && y == 0 && std::signbit(x) != std::signbit(y); };
+    if ((differ(v.real(), w.real()) || differ(v.imag(), w.imag())) && loop.unsure_zero) *loop.unsure_zero = true;
   }
 }
 

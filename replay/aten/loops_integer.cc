@@ -140,15 +140,18 @@ Wide exact_value(OpKind kind, Dtype d, Wide a, Wide b) {
 }
 
 // How far the result may move with its operands. The bound is sound but not tight, because the case is rare.
-double carried_bound(const Loop& loop, const int64_t* v, const double* b, size_t count, int64_t result) {
+double carried_bound(const Loop& loop, Dtype d, const int64_t* v, const double* b, size_t count, int64_t result) {
   double sum = 0;
   for (size_t k = 0; k < count; ++k) sum += b[k];
   if (gives_truth(loop.kind) || is_boolean(loop.declared)) {
-    const auto touches = [&](double low, double high) { return low <= 0 && high >= 0; };
-    const double a = static_cast<double>(v[0]), other = count > 1 ? static_cast<double>(v[1]) : 0.0;
+    // Whether the difference of the operands may be 0. It is found before it becomes a double, which does not tell the
+    // largest integers apart. The factor allows for the rounding of distance and bounds beyond 2⁵³.
+    const auto touches = [&](Wide difference) {
+      return static_cast<double>(magnitude(difference)) <= sum * (1 + 0x1p-50);
+    };
     switch (loop.kind) {
       case FUSEBOX_COMPARISON_OPS:
-        return touches(a - other - sum, a - other + sum);
+        return touches(widened(d, v[0]) - widened(d, v[1]));
       case OpKind::kLogicalAnd:
         return (b[0] > 0 || v[0] != 0) && (b[1] > 0 || v[1] != 0);
       case OpKind::kLogicalOr:
@@ -157,7 +160,7 @@ double carried_bound(const Loop& loop, const int64_t* v, const double* b, size_t
         return 0;
       case OpKind::kCast:
       case OpKind::kLogicalNot:
-        return touches(a - sum, a + sum);
+        return touches(widened(d, v[0]));
       default:  // any other: nothing is known of a truth, which is sound
         return 1;
     }
@@ -243,7 +246,7 @@ void integer_loop(const Loop& loop, const Row& row) {
     r = is_truth_kept ? r != 0 : kept(r);
     row.at<int64_t>(0, i) = r;
     double& bound = row.at<double>(1, i);
-    bound = exact ? 0 : carried_bound(loop, v, b, count, r);
+    bound = exact ? 0 : carried_bound(loop, d, v, b, count, r);
     ambiguous += !exact && truth && bound > 0;
   }
   if (ambiguous > 0) *loop.ambiguous += ambiguous;

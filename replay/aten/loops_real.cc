@@ -1,4 +1,5 @@
 // Loops over real numbers.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -126,6 +127,13 @@ Truth truth(OpKind kind, std::span<const Operand> o) {
   }
 }
 
+// Whether another right result may be a zero of the other sign.
+bool is_zero_unsure(OpKind kind, std::span<const Operand> o) {
+  const bool by_distance = kind == OpKind::kAdd || kind == OpKind::kSub;
+  return kind != OpKind::kAbs &&
+         std::ranges::any_of(o, [&](const Operand& x) { return !x.exact() && (by_distance || x.contains(0)); });
+}
+
 // Values for which ATen has no function, or no exact one.
 double value_of(OpKind kind, std::span<const Operand> o) {
   switch (kind) {
@@ -163,6 +171,7 @@ void real_loop(const Loop& loop, const Row& row) {
   const bool has_error = has_own_error(loop.kind), is_fast = loop.is_fast && has_fast_error(loop.kind, loop.compute);
   const bool is_rounded_twice = rounds_twice(loop);
   int64_t ambiguous = 0;
+  bool unsure_zero = false;
   for (int64_t i = 0; i < row.n; ++i) {
     double& y = row.at<double>(0, i);
     double& bound = row.at<double>(1, i);
@@ -192,8 +201,10 @@ void real_loop(const Loop& loop, const Row& row) {
     ambiguous += image.jump;
     y = r.value;
     bound = r.bound;
+    if (y == 0 && bound == 0 && !operands.exact) unsure_zero |= is_zero_unsure(loop.kind, o);
   }
   if (ambiguous > 0) *loop.ambiguous += ambiguous;
+  if (unsure_zero && loop.unsure_zero) *loop.unsure_zero = true;
 }
 
 void round_loop(Dtype declared, const Row& row) {
@@ -262,7 +273,9 @@ void where_real_loop(const Loop& loop, const Row& row) {
     if (sure) continue;
     const double w = row.at<const double>(other, i), c = row.at<const double>(other + 1, i);
     if (v != v && w != w && b == 0 && c == 0) continue;
-    const double distance = std::abs(notional(v, overflow) - notional(w, overflow));
+    double distance = std::abs(notional(v, overflow) - notional(w, overflow));
+    if (distance == 0 && v != w) distance = kLastDouble;
+    if (v == 0 && w == 0 && std::signbit(v) != std::signbit(w) && loop.unsure_zero) *loop.unsure_zero = true;
     bound = distance == distance ? std::max(b, distance + c) * (1 + 0x1p-50) : kInfinity;
   }
 }

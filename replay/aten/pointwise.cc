@@ -262,7 +262,8 @@ Carried Evaluator::rounded(at::Tensor value, Dtype declared) {
 }
 
 Carried Evaluator::real_op(const Op& op, Dtype compute, Dtype declared, std::vector<Carried> operands) {
-  Loop loop{op.kind, compute, declared, {}, &ambiguous_, op.attrs.flag(AttrKey::kFast), is_by_cuda(op)};
+  std::atomic<bool> unsure_zero = false;
+  Loop loop{op.kind, compute, declared, {}, &ambiguous_, op.attrs.flag(AttrKey::kFast), is_by_cuda(op), &unsure_zero};
   bool exact = true, zero_sign = true;
   std::vector<at::Tensor> inputs;
   for (const Carried& o : operands) {
@@ -291,12 +292,14 @@ Carried Evaluator::real_op(const Op& op, Dtype compute, Dtype declared, std::vec
     const at::Tensor outputs[] = {r.value, r.bound};
     run_loop(outputs, inputs, [&](const Row& row) { real_loop(loop, row); });
   }
-  r.zero_sign = zero_sign && keeps_zero_sign(op.kind);
+  r.zero_sign = zero_sign && keeps_zero_sign(op.kind) && !unsure_zero;
   return r;
 }
 
 Carried Evaluator::complex_op(const Op& op, Dtype compute, Dtype declared, std::vector<Carried> operands) {
+  std::atomic<bool> unsure_zero = false;
   Loop loop{op.kind, compute, declared, {}, &ambiguous_};
+  loop.unsure_zero = &unsure_zero;
   bool zero_sign = true;
   for (const Carried& o : operands) {
     loop.operands.push_back({o.dtype, o.zero_sign});
@@ -305,7 +308,7 @@ Carried Evaluator::complex_op(const Op& op, Dtype compute, Dtype declared, std::
   if (gives_truth(op.kind)) return into(complex_to_integer_loop, loop, operands, at::kLong);
   if (!is_complex(declared)) {
     Carried real = into(complex_to_real_loop, loop, operands, at::kDouble);
-    real.zero_sign = zero_sign;
+    real.zero_sign = zero_sign && !unsure_zero;
     return real;
   }
   at::Tensor y = complex_value_of(op.kind, operands);
@@ -336,7 +339,9 @@ Carried Evaluator::complex_op(const Op& op, Dtype compute, Dtype declared, std::
 }
 
 Carried Evaluator::select(Dtype declared, std::vector<Carried> operands) {
+  std::atomic<bool> unsure_zero = false;
   Loop loop{OpKind::kWhere, declared, declared, {}, &ambiguous_};
+  loop.unsure_zero = &unsure_zero;
   if (carrier_of(declared) != Carrier::kBytes)
     for (size_t k : {size_t{1}, size_t{2}}) operands[k] = cast(std::move(operands[k]), declared);
   const bool zero_sign = operands[1].zero_sign && operands[2].zero_sign;
@@ -359,7 +364,7 @@ Carried Evaluator::select(Dtype declared, std::vector<Carried> operands) {
     }
   }
   r.dtype = declared;
-  r.zero_sign = zero_sign;
+  r.zero_sign = zero_sign && !unsure_zero;
   return r;
 }
 

@@ -83,12 +83,16 @@ Carried in_sums(Carried c) {
   return c;
 }
 
+at::Tensor unsigned_values(const at::Tensor& bits) {
+  const at::Tensor v = bits.to(at::kDouble);
+  return at::where(bits < 0, v + 0x1p64, v);
+}
+
 at::Tensor free_where_it_wraps(Dtype d, const at::Tensor& value, const at::Tensor& bound) {
-  at::Tensor v = value.to(at::kDouble);
-  // The carrier has the same bits, as signed numbers.
-  if (d == Dtype::kUint64) v = at::where(v < 0, v + 0x1p64, v);
-  const double most = d == Dtype::kUint64 ? 0x1p64 : static_cast<double>(highest(d));
-  const at::Tensor wraps = at::logical_or(v + bound > most, v - bound < static_cast<double>(lowest(d)));
+  // The room is subtracted as integers, because doubles do not tell the largest 64-bit integers apart. The factor allows
+  // for the rounding of room and bound beyond 2⁵³.
+  const auto leaves = [&](const at::Tensor& room) { return bound >= (unsigned_values(room) + 1) * (1 - 0x1p-50); };
+  const at::Tensor wraps = at::logical_or(leaves(highest(d) - value), leaves(value - lowest(d)));
   return at::where(at::logical_and(wraps, bound > 0), kInfinity, bound);
 }
 
@@ -175,14 +179,23 @@ Carried Evaluator::sum(Dtype declared, const Carried& x, at::IntArrayRef axes, i
   at::Tensor value = sum_over(x.value, axes);
   if (!options_.bounds) return rounded(std::move(value), declared);
   at::Tensor error = no_bound().expand(value.sizes());
-  const at::Tensor spread = sums_of_bounds(count > 1 ? in_sums(x) : x, axes, value);
+  if (count == 1) {
+    // One element is only cast. Its infinity may be a number by its bound.
+    Carried r = x;
+    r.value = std::move(value);
+    if (!x.exact()) r.bound = sums_of_bounds(x, axes, r.value);
+    r = cast(std::move(r), declared);
+    r.zero_sign = false;
+    return r;
+  }
+  const at::Tensor spread = sums_of_bounds(in_sums(x), axes, value);
   if (count > 1) {
-    const at::Tensor sizes = at::sum(finite_sizes(x.value), axes);
+    const at::Tensor sizes = at::sum(finite_sizes(x.value), axes) + spread;
     // Beyond the accumulator's range a partial sum may overflow or not, and two of both signs add up to NaN.
-    error = at::where(sizes + spread < accumulator_overflow(declared),
+    error = at::where(sizes < accumulator_overflow(declared),
                       sizes * (1.01 * depth_of(count) * unit_roundoff(declared)), kInfinity);
   }
-  return finish_sum(std::move(value), spread, error, declared, count > 1 || !x.exact());
+  return finish_sum(std::move(value), spread, error, declared, count > 1);
 }
 
 Carried Evaluator::finish_sum(at::Tensor value, const at::Tensor& spread, const at::Tensor& error, Dtype declared,
@@ -193,7 +206,7 @@ Carried Evaluator::finish_sum(at::Tensor value, const at::Tensor& spread, const 
   r.zero_sign = false;
   const double last = 2 * unit_roundoff(declared);
   r.bound = spread + error;
-  if (rounds) r.bound = r.bound + at::nan_to_num(at::abs(r.value), 0.0, 0.0) * (2 * last);
+  if (rounds) r.bound = r.bound + (at::nan_to_num(at::abs(r.value), 0.0, 0.0) + r.bound) * (2 * last);
   return r;
 }
 
@@ -209,6 +222,11 @@ Carried Evaluator::product(Dtype declared, const Carried& given, at::IntArrayRef
   if (!options_.bounds) return rounded(std::move(value), declared);
   const at::Tensor sizes = at::abs(x.value);
   at::Tensor error = no_bound().expand(value.sizes()), spread = error;
+  if (!x.exact()) {
+    // Π(|x| + b) − Π|x|
+    const at::Tensor most = over_axes(most_of(x));
+    spread = at::nan_to_num(most - over_axes(sizes), kInfinity, kInfinity).mul_(1 + 0x1p-40);
+  }
   if (count > 1) {
     // If a partial product may overflow, or lose digits below the smallest normal number, the order decides.
     const double top = std::log2(accumulator_overflow(declared)) - 1, bottom = -top + 26;
@@ -220,21 +238,18 @@ Carried Evaluator::product(Dtype declared, const Carried& given, at::IntArrayRef
         x.exact() ? at::logical_or(any(at::isnan(x.value)), at::logical_and(any(at::isinf(x.value)), any(x.value == 0)))
                   : at::isnan(no_bound());
     const double parts = carrier_of(declared) == Carrier::kComplex ? 4.0 : 1.01;
-    error = at::nan_to_num(at::abs(value), 0.0, 0.0) * (parts * static_cast<double>(count) * unit_roundoff(declared));
+    error = (at::nan_to_num(at::abs(value), 0.0, 0.0) + spread) *
+            (parts * static_cast<double>(count) * unit_roundoff(declared));
     error = at::where(at::logical_and(risky, at::logical_not(settled)), kInfinity, error);
   }
   // An infinity times a kernel's initial value may make NaN in either part.
   if (carrier_of(declared) == Carrier::kComplex)
     error = at::where(at::isfinite(rounded(value, declared).value), error, kInfinity);
-  if (!x.exact()) {
-    // Π(|x| + b) − Π|x|
-    const at::Tensor most = over_axes(most_of(x));
-    spread = at::nan_to_num(most - over_axes(sizes), kInfinity, kInfinity).mul_(1 + 0x1p-40);
-  }
   if (carrier_of(declared) == Carrier::kReal) return finish_reduction(std::move(value), spread, error, declared);
   Carried r = rounded(std::move(value), declared);
   r.zero_sign = false;
-  r.bound = spread + error + at::nan_to_num(at::abs(r.value), 0.0, 0.0) * (4 * unit_roundoff(declared));
+  r.bound = spread + error;
+  r.bound = r.bound + (at::nan_to_num(at::abs(r.value), 0.0, 0.0) + r.bound) * (4 * unit_roundoff(declared));
   return r;
 }
 
@@ -314,8 +329,6 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
   const int64_t elements = count_of(x.value, axes);
   // Given sets may come in any size and order.
   const double steps = 2 + (merges ? static_cast<double>(elements) : depth_of(elements));
-  const at::Tensor magnitude = at::sum(finite_sizes(x.value) * weights, axes);
-  const at::Tensor raw = at::sum(at::square(x.value) * weights, axes);
   const at::Tensor most = most_of(x);
   const at::Tensor most_sum = at::sum(most * weights, axes), most_raw = at::sum(at::square(most) * weights, axes);
   const double factor = 4 * steps * u;
@@ -333,15 +346,6 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
                                             4 * most_sum < accumulator_overflow(declared));
     return at::where(safe, error, kInfinity);
   };
-  at::Tensor mean_error =
-      one ? none : guarded(magnitude / divisor * factor + (merges ? at::abs(mean) * factor : none) + underflow);
-  // The relative error is that of the mean times κ = sqrt(Σx² / S), plus the square of the mean's own error.
-  const at::Tensor mean_moves = magnitude / divisor * factor;
-  // One element has the square 0, or NaN where a kernel merges it into nothing and its square overflows.
-  at::Tensor square_error = guarded(one ? none
-                                        : square_factor * at::sqrt(squares * raw) + factor * squares +
-                                              n * (mean_moves * mean_moves + underflow));
-  if (merges && inner.defined()) square_error = square_error + factor * at::abs(inner);
   at::Tensor mean_spread = none, square_spread = inner_bound.defined() ? inner_bound : none;
   if (!x.exact()) {
     const at::Tensor b = at::where(weights > 0, x.bound, 0.0);
@@ -349,8 +353,19 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
     // The mean's move cancels to first order. With the second order: Σ(2 |x − mean| b + b²)
     square_spread = square_spread + at::sum((2 * at::abs(distance) + b) * b * weights, axes);
   }
+  // Roundings are relative to the elements that an implementation has, which are at most |x| + b.
+  const at::Tensor mean_moves = most_sum / divisor * factor;
+  at::Tensor mean_error =
+      one ? none : guarded(mean_moves + (merges ? (at::abs(mean) + mean_spread) * factor : none) + underflow);
+  // The relative error is that of the mean times κ = sqrt(Σx² / S), plus the square of the mean's own error.
+  const at::Tensor most_squares = squares + square_spread;
+  // One element has the square 0, or NaN where a kernel merges it into nothing and its square overflows.
+  at::Tensor square_error = guarded(one ? none
+                                        : square_factor * at::sqrt(most_squares * most_raw) + factor * most_squares +
+                                              n * (mean_moves * mean_moves + underflow));
+  if (merges) square_error = square_error + factor * (at::abs(inner) + inner_bound);
   // From an infinity an update makes an infinity or NaN, depending on the order.
-  const at::Tensor infinite = at::isinf(raw);
+  const at::Tensor infinite = at::isinf(most_raw);
   mean_spread = at::where(infinite, kInfinity, mean_spread);
   square_spread = at::where(infinite, kInfinity, square_spread);
   std::vector<Carried> results;

@@ -39,6 +39,9 @@ inline double unit_roundoff(Dtype declared) {
 }
 inline double accumulator_overflow(Dtype declared) { return overflow_of(real_of(compute_dtype(declared))); }
 
+// The last place of the largest double. It lies between that number and infinity, which have one notional value.
+inline constexpr double kLastDouble = 0x1p971;
+
 inline double notional(double v, double overflow) { return std::isinf(v) ? std::copysign(overflow, v) : v; }
 
 // An operand's element: the interval in which a right implementation may have it.
@@ -91,7 +94,8 @@ inline Rounded finish(Dtype dtype, double overflow, double y, const Image& image
     return {v, all_overflow ? 0.0 : kInfinity};
   }
   const double n = notional(v, overflow);
-  const double b = std::max({notional(hi, overflow) - n, n - notional(lo, overflow), 0.0});
+  double b = std::max({notional(hi, overflow) - n, n - notional(lo, overflow), 0.0});
+  if (b == 0 && (lo != v || hi != v)) b = kLastDouble;
   // The differences themselves are rounded.
   return {v, b == 0 ? 0.0 : b * (1 + 0x1p-50)};
 }

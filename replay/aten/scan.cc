@@ -35,11 +35,39 @@ at::Tensor ordered(const Carried& x) {
   return x.dtype == Dtype::kUint64 ? at::bitwise_xor(x.value, at::scalar_tensor(INT64_MIN, at::kLong)) : x.value;
 }
 
-// Values without infinities, which keep their place in the order.
+// Values in the order of their dtype: reals as doubles, without infinities, which keep their place; integers as signed
+// 64-bit ones.
 at::Tensor standing(const Carried& x) {
-  const at::Tensor v = x.value.to(at::kDouble);
-  const double overflow = is_floating(x.dtype) ? overflow_of(x.dtype) : kInfinity;
-  return v.clamp(-overflow, overflow);
+  if (carrier_of(x.dtype) == Carrier::kInteger) return ordered(x);
+  const double overflow = overflow_of(x.dtype);
+  return x.value.clamp(-overflow, overflow);
+}
+
+// The least and the largest of each element, in the order of `standing`.
+struct Ends {
+  at::Tensor low, high;
+};
+Ends ends_of(const Carried& x) {
+  const at::Tensor v = standing(x);
+  if (carrier_of(x.dtype) != Carrier::kInteger) return {v - x.bound, v + x.bound};
+  // Doubles do not tell the largest 64-bit integers apart. A bound is made an integer, which may have all 64 bits, and
+  // stops at the end of the range; a bound beyond 2⁵² may itself be rounded down.
+  const at::Tensor bound = at::floor(x.bound * (1 + 0x1p-52)).clamp_max(0x1p64 - 0x1p11);
+  const at::Tensor steps = at::where(bound < 0x1p63, bound, bound - 0x1p64).to(at::kLong);
+  const auto stops = [&](const at::Tensor& room) { return bound >= unsigned_values(room) * (1 - 0x1p-50); };
+  return {at::where(stops(v - INT64_MIN), INT64_MIN, v - steps), at::where(stops(INT64_MAX - v), INT64_MAX, v + steps)};
+}
+
+// How far the first lies above the second, as a double.
+at::Tensor excess(const at::Tensor& a, const at::Tensor& b) {
+  if (a.scalar_type() != at::kLong) return (a - b).clamp_min(0.0);
+  return at::where(a > b, unsigned_values(a - b), no_bound());
+}
+
+// How far a choice among the elements may move, if `pick` makes it and `middle` is the choice among their values.
+template <class F>
+at::Tensor moved(const Ends& ends, const at::Tensor& middle, F pick) {
+  return at::maximum(excess(pick(ends.high), middle), excess(middle, pick(ends.low))).mul_(1 + 0x1p-50);
 }
 
 Carried indices(at::Tensor value) {
@@ -60,10 +88,10 @@ Carried Evaluator::scan(const Op& op) {
   if (op.kind == OpKind::kCumprod) return scan_products(x, axis, declared);
   at::Tensor value = at::cumsum(x.value, axis);
   if (!options_.bounds) return rounded(std::move(value), declared);
-  const at::Tensor sizes = at::cumsum(finite_sizes(x.value), axis);
   const at::Tensor spread = x.exact() ? no_bound().expand(value.sizes()) : at::cumsum(in_sums(x).bound, axis);
+  const at::Tensor sizes = at::cumsum(finite_sizes(x.value), axis) + spread;
   const at::Tensor error =
-      at::where(sizes + spread < accumulator_overflow(declared),
+      at::where(sizes < accumulator_overflow(declared),
                 sizes * ((counts_along(x.value, axis) - 1) * (1.01 * unit_roundoff(declared))), kInfinity);
   return finish_sum(std::move(value), spread, error, declared, true);
 }
@@ -100,16 +128,16 @@ Carried Evaluator::scan_products(const Carried& given, int64_t axis, Dtype decla
                                  at::logical_and(so_far(at::isinf(x.value), axis), so_far(x.value == 0, axis)))
                 : at::isnan(no_bound());
   const double parts = is_complex(declared) ? 4.0 : 1.01;
-  at::Tensor error = at::nan_to_num(at::abs(value), 0.0, 0.0) *
-                     ((counts_along(x.value, axis) - 1) * (parts * unit_roundoff(declared)));
-  error = at::where(at::logical_and(risky, at::logical_not(settled)), kInfinity, error);
-  if (is_complex(declared)) error = at::where(at::isfinite(rounded(value.clone(), declared).value), error, kInfinity);
   at::Tensor spread = no_bound().expand(value.sizes());
   if (!x.exact()) {
     // Π(|x| + b) − Π|x|
     const at::Tensor most = at::cumprod(most_of(x), axis);
     spread = at::nan_to_num(most - at::cumprod(sizes, axis), kInfinity, kInfinity).mul_(1 + 0x1p-40);
   }
+  at::Tensor error = (at::nan_to_num(at::abs(value), 0.0, 0.0) + spread) *
+                     ((counts_along(x.value, axis) - 1) * (parts * unit_roundoff(declared)));
+  error = at::where(at::logical_and(risky, at::logical_not(settled)), kInfinity, error);
+  if (is_complex(declared)) error = at::where(at::isfinite(rounded(value.clone(), declared).value), error, kInfinity);
   return finish_sum(std::move(value), spread, error, declared, true);
 }
 
@@ -131,10 +159,9 @@ std::vector<Carried> Evaluator::scan_extremes(const Op& op) {
   if (x.dtype == Dtype::kUint64) r.value = ordered(r);
   Carried at = indices(places);
   if (x.exact() || !options_.bounds) return {r, at};
-  const at::Tensor v = standing(x), middle = standing(r);
   const auto pick = [&](const at::Tensor& t) { return largest ? running_max(t, axis) : running_min(t, axis); };
   const at::Tensor most = running_max(x.bound, axis);
-  r.bound = at::maximum(pick(v + x.bound) - middle, middle - pick(v - x.bound)).clamp_min_(0.0).mul_(1 + 0x1p-50);
+  r.bound = moved(ends_of(x), standing(r), pick);
   r.bound = at::where(at::isinf(most), kInfinity, at::nan_to_num(r.bound, 0.0, kInfinity));
   at.bound = free_where(most > 0);
   ambiguous_ += (most > 0).sum().item<int64_t>();
@@ -162,12 +189,17 @@ std::vector<Carried> Evaluator::sorted(const Op& op) {
   const bool bounds = !x.exact() && options_.bounds && extent > 0;
   if (bounds) {
     // A place is certain if the intervals before it end before its own, and those behind begin behind.
-    const at::Tensor v = at::gather(standing(x), axis, places), b = at::gather(x.bound, axis, places);
-    const at::Tensor up = descends ? -v : v;
-    const at::Tensor low = up - b, high = up + b;
+    const Ends ends = ends_of(x);
+    // Turns the order around; the least integer has no negative.
+    const auto turned = [&](const at::Tensor& t) {
+      if (descends) return t.scalar_type() == at::kLong ? at::bitwise_not(t) : at::neg(t);
+      return t;
+    };
+    const at::Tensor low = at::gather(turned(descends ? ends.high : ends.low), axis, places);
+    const at::Tensor high = at::gather(turned(descends ? ends.low : ends.high), axis, places);
     const at::Tensor before = running_max(high, axis).narrow(axis, 0, extent - 1);
     const at::Tensor behind = running_min(low.flip(axis), axis).flip(axis).narrow(axis, 1, extent - 1);
-    at::Tensor certain = at::ones(v.sizes(), at::kBool);
+    at::Tensor certain = at::ones(low.sizes(), at::kBool);
     certain.narrow(axis, 1, extent - 1).logical_and_(before < low.narrow(axis, 1, extent - 1));
     certain.narrow(axis, 0, extent - 1).logical_and_(high.narrow(axis, 0, extent - 1) < behind);
     certain = at::logical_or(certain, at::amax(x.bound, axis, true) == 0);
@@ -182,11 +214,10 @@ std::vector<Carried> Evaluator::sorted(const Op& op) {
   if (x.dtype == Dtype::kUint64) r.value = ordered(r);
   if (!bounds) return {r, at};
   // The element of rank j lies between those of rank j of the lowest and of the highest values.
-  const at::Tensor v = standing(x), middle = standing(r);
   const auto rank = [&](const at::Tensor& t) {
     return first(std::get<0>(at::sort(t, /*stable=*/true, axis, descends)));
   };
-  r.bound = at::maximum(rank(v + x.bound) - middle, middle - rank(v - x.bound)).clamp_min_(0.0).mul_(1 + 0x1p-50);
+  r.bound = moved(ends_of(x), standing(r), rank);
   r.bound =
       at::where(at::isinf(at::amax(x.bound, axis, true)), kInfinity, at::nan_to_num(r.bound, kInfinity, kInfinity));
   return {r, at};
@@ -220,15 +251,14 @@ Carried Evaluator::add_at(const Op& op) {
   if (!options_.bounds) return rounded(std::move(value), x.dtype);
   // Each addition may be rounded to the dtype itself.
   const at::Tensor additions = add(at::zeros(x.value.sizes(), at::kDouble), at::ones(rows.value.sizes(), at::kDouble));
-  const at::Tensor sizes = add(finite_sizes(x.value), finite_sizes(rows.value));
+  const at::Tensor sizes = add(finite_sizes(x.value), finite_sizes(rows.value)) + spread;
   const double rounding = std::max(ulp_of(real_of(x.dtype), 1.0) / 2, unit_roundoff(x.dtype));
   at::Tensor error = sizes * (additions * (1.01 * rounding));
-  error = at::where(sizes + spread < overflow_of(real_of(x.dtype)), error, kInfinity);
+  error = at::where(sizes < overflow_of(real_of(x.dtype)), error, kInfinity);
+  r = finish_sum(std::move(value), spread, error, x.dtype, true);
   // An element without sources is as it was.
-  error = at::where(additions == 0, 0.0, error);
-  spread = at::where(additions == 0, bound_of(x), spread);
-  if (free) error = at::full_like(error, kInfinity);
-  return finish_sum(std::move(value), spread, error, x.dtype, true);
+  r.bound = free ? at::full_like(r.bound, kInfinity) : at::where(additions == 0, bound_of(x), r.bound);
+  return r;
 }
 
 }  // namespace fusebox::aten

@@ -115,6 +115,7 @@ Carried Evaluator::pad(const Op& op, Carried x) {
     const Carried fill = cast(carried(op.operands[1]), x.dtype);
     value = fill.value.item();
     if (!fill.exact()) bound = fill.bound.item<double>();
+    x.zero_sign = x.zero_sign && fill.zero_sign;
   }
   if (bound > 0 && x.exact()) x.bound = at::zeros(x.value.sizes(), at::kDouble);
   x.value = padded(x.value, widths, value);

@@ -63,6 +63,54 @@ TEST_F(Aten, ProductsMayLoseSubnormals) {
   EXPECT_FALSE(accepts(0x1p126, 0x1p-126, 2.0));
 }
 
+// Beside a jump of the condition %t a bound is as wide as the distance that the branches allow, and no wider.
+TEST_F(Aten, BoundsBesideAJumpAreTight) {
+  const auto bound_of = [&](const std::string& lines) {
+    (void)run("fusion @f {\n  %x = input f32[1] contiguous\n  %r = rsqrt %x\n  %t = ge %r, 0.3779645_f32\n" + lines +
+                  "  output %y\n}\n",
+              {made("f32[1] constant 7.0 7.0")});
+    double most = 0;
+    const TensorData& bounds = last_.outputs.at(0).bound;
+    for (int64_t i = 0; i < bounds.storage_elems; ++i)
+      most = std::max(most, to_double(Dtype::kDouble, load_element(bounds, i)));
+    return most;
+  };
+  const auto is_near = [](double bound, double expected) { return bound >= expected && bound <= expected * 1.001; };
+  // An integer sum is free only where it may leave its range.
+  const auto sum = [&](const std::string& dtype, const std::string& other) {
+    return bound_of("  %a = where %t, 1_" + dtype + ", 0_" + dtype + "\n  %b = where %t, " + other + ", " + other +
+                    "\n  %c = cat [%a, %b] axis 0\n  %y = sum %c over [0] as " + dtype + "\n");
+  };
+  EXPECT_EQ(sum("i64", "9223372036854775000_i64"), 1);
+  EXPECT_EQ(sum("i64", "-9223372036854775000_i64"), 1);
+  EXPECT_EQ(sum("u64", "18446744073709551000_u64"), 1);
+  EXPECT_EQ(sum("i64", "9223372036854775807_i64"), INFINITY);
+  EXPECT_EQ(sum("u64", "18446744073709551615_u64"), INFINITY);
+  // Comparisons and orders of the largest integers.
+  EXPECT_EQ(bound_of("  %z = where %t, 9223372036854775811_u64, 9223372036854775809_u64\n"
+                     "  %y = gt %z, 9223372036854775806_u64\n"),
+            0);
+  EXPECT_EQ(bound_of("  %z = where %t, 9223372036854775811_u64, 9223372036854775809_u64\n"
+                     "  %y = gt %z, 9223372036854775807_u64\n"),
+            1);
+  EXPECT_TRUE(is_near(bound_of("  %z = where %t, 18446744073709551615_u64, 18446744073709551613_u64\n"
+                               "  %y, %i = cummax %z axis 0\n"),
+                      2));
+  // A sum of one, and one beside a certain infinity.
+  EXPECT_TRUE(is_near(bound_of("  %z = where %t, 1.0_f32, 3.0_f32\n  %y = sum %z over [0]\n"), 2));
+  EXPECT_EQ(bound_of("  %z = where %t, 1.0_f32, 3.0_f32\n  %a = div 1.0_f32, 0.0_f32\n  %b = where %t, %a, %a\n"
+                     "  %c = cat [%z, %b] axis 0\n  %y = sum %c over [0]\n"),
+            0);
+  // The sign of a zero is known where no branch changes it.
+  EXPECT_EQ(bound_of("  %z = where %t, 0.0_f32, 0.0_f32\n  %y = signbit %z\n"), 0);
+  EXPECT_EQ(bound_of("  %z = where %t, 1.0_f32, 3.0_f32\n  %p = mul %z, 0.0_f32\n  %y = signbit %p\n"), 0);
+  EXPECT_EQ(bound_of("  %z = where %t, -1.0_f32, 3.0_f32\n  %p = mul %z, 0.0_f32\n  %y = signbit %p\n"), 1);
+  // An infinity widened: its distance to the numbers of the narrow dtype, or to the other infinity.
+  const std::string infinity = "  %a = div 1.0_f16, 0.0_f16\n  %n = neg %a\n";
+  EXPECT_TRUE(is_near(bound_of(infinity + "  %z = where %t, %a, 1.0_f16\n  %y = cast %z as f32\n"), 0x1p128));
+  EXPECT_TRUE(is_near(bound_of(infinity + "  %z = where %t, %a, %n\n  %y = cast %z as f32\n"), 0x1p129));
+}
+
 // A product of complex numbers sums two real products in each part. One that underflows errs by half of the smallest
 // number.
 TEST_F(Aten, ComplexProductsUnderflowInEachPart) {
