@@ -24,6 +24,7 @@ class StoragePlanner {
     place_in_loops(plan_);
     check_ahead(plan_);
     body(LoopNode::kNoNode);
+    leave_implied_out(plan_.divisibilities);
     // With the facts that the launch checks, forms are spelled otherwise, and a spelling may hide that elements lie side
     // by side. A later stage cannot refuse, so such a copy is refused here.
     if (plan_.divisibilities.empty()) return;
@@ -38,6 +39,16 @@ class StoragePlanner {
   }
 
  private:
+  // 8 divides n, so 4 divides n, and 8 divides n*m. The algebra would spell n by both facts, as 4 times 2 times a third, and
+  // what is known of n would not be known of that.
+  static void leave_implied_out(std::set<Divisibility>& facts) {
+    std::erase_if(facts, [&](const Divisibility& d) {
+      return std::ranges::any_of(facts, [&](const Divisibility& other) {
+        return other != d && other.divisor % d.divisor == 0 && std::ranges::includes(d.product, other.product);
+      });
+    });
+  }
+
   void body(uint32_t node) {
     if (const auto it = plan_.at_home.find(node); it != plan_.at_home.end())
       for (ValueId v : it->second)

@@ -238,7 +238,8 @@ int64_t choose_reuse(const ScheduleView& view, const FusionAxes& all, ValueId re
     const auto has_if_long = [&](DomainId d) { return g[d].iter_type == IterType::kBroadcast || has(d); };
     if (std::ranges::any_of(runs.front(), has))
       streamed += size_bytes(g[v].dtype);
-    else if (std::all_of(runs.begin() + 1, runs.end(), [&](const auto& run) { return std::ranges::all_of(run, has_if_long); }))
+    else if (std::all_of(runs.begin() + 1, runs.end(),
+                         [&](const auto& run) { return std::ranges::all_of(run, has_if_long); }))
       reused += size_bytes(g[v].dtype);
   }
   int64_t reuse = 2 * reused > streamed ? 8 : 1;
