@@ -21,8 +21,8 @@ struct BoundInput {
   int64_t align = 0;                  // a power of two that divides the address of element (0, 0, …); 0: not known
 };
 
-// Whether two elements of a tensor of these strides surely lie at one place: along one axis, or along two. What needs three
-// axes is not seen.
+// Whether two elements of a tensor of these strides surely lie at one place. What needs three axes is seen in tensors of up
+// to 65,536 elements.
 bool meets_itself(std::span<const int64_t> shape, std::span<const int64_t> strides);
 constexpr const char* kMeetsItself =
     "an output overwrites this input, but several elements of it lie at one place; copy it to memory where they lie "

@@ -243,8 +243,7 @@ class Planner {
   // Whether this axis was symbolic until its operand was resolved: as a broadcast, which the op expands to 1, or as an
   // iteration of the same extent, which is 1.
   bool is_inferred_as_one(ValueId v, DomainId d, size_t position) const {
-    return is_stretched(g_, d) &&
-           given_[given_.tensor_of(v).logical[position]].iter_type == IterType::kSymbolic &&
+    return is_stretched(g_, d) && given_[given_.tensor_of(v).logical[position]].iter_type == IterType::kSymbolic &&
            evaluate_size(g_, d, bindings_) == 1;
   }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/domain/axis_relation.h"
+#include "ir/domain/domain.h"
 #include "ir/infer/infer_rules.h"
 #include "ir/infer/scalar_operand.h"
 #include "ir/table/families.h"
@@ -84,10 +86,19 @@ void make_regions(Graph& g, Op& op) {
   g[region].index = index;
 }
 
+// Whether the operand's axis that becomes this one is symbolic. Then a broadcast before was inferred, and no step made it.
+bool is_open(const Graph& g, const Op& op, size_t axis) {
+  const auto axes = logical_without_reductions(g, g.tensor_of(op.operands[0]));
+  const auto relation = axis_relation(g, op, 0);
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (relation[i].result == axis) return g[axes[i]].iter_type == IterType::kSymbolic;
+  return false;
+}
+
 // An axis that was concretized stays so: if inference makes it symbolic again, it takes the type of its old domain. The
 // same holds for a broadcast of one element that inference expands again.
-void keep_concretized(Graph& g, TensorId tensor, OpKind kind, ResultSpec& spec) {
-  if (kind != OpKind::kExpand && kind != OpKind::kBroadcastInDim) return;
+void keep_concretized(Graph& g, TensorId tensor, const Op& op, ResultSpec& spec) {
+  if (op.kind != OpKind::kExpand && op.kind != OpKind::kBroadcastInDim) return;
   const auto& old = g[tensor].logical;
   if (old.size() != spec.axes.size()) return;
   for (size_t i = 0; i < old.size(); ++i) {
@@ -96,7 +107,7 @@ void keep_concretized(Graph& g, TensorId tensor, OpKind kind, ResultSpec& spec) 
     // The op stretches this axis to a size that is 1.
     if (is_broadcast && !g[old[i]].expanded && (axis.expanded || axis.type == IterType::kSymbolic))
       axis = broadcast_axis(g);
-    if (axis.type != IterType::kSymbolic) continue;
+    if (axis.type != IterType::kSymbolic || is_open(g, op, i)) continue;
     if (g[old[i]].iter_type == IterType::kIteration) axis.type = IterType::kIteration;
     if (is_broadcast) {
       axis.type = IterType::kBroadcast;
@@ -151,7 +162,7 @@ void infer(Graph& g, OpId id, std::optional<Dtype> declared, const Defects& defe
                   "%" + g[v].name);
     g[v].dtype = specs[i].dtype;
     if (specs[i].kind != ValueKind::kTensor) continue;
-    keep_concretized(g, g[v].tensor, g[id].kind, specs[i]);
+    keep_concretized(g, g[v].tensor, g[id], specs[i]);
     make_domains(g, g[v].tensor, specs[i]);
   }
 }

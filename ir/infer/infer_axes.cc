@@ -60,6 +60,11 @@ Axis materialised(const Axis& axis) {
 
 bool is_one(const Graph& g, ValueId v) { return constant_integer(g, v) == 1; }
 
+bool is_fixed_to_one(const Graph& g, ValueId size) {
+  const OpId def = g[size].def;
+  return def && g[def].kind == OpKind::kSet && constant_integer(g, g[def].operands[0]) == 1;
+}
+
 size_t checked_axis(const InferContext& c, int64_t axis, size_t rank) {
   const int64_t n = static_cast<int64_t>(rank);
   if (axis < -n || axis >= n)

@@ -68,6 +68,11 @@ void check_output(const OpView& c) {
          "an output of " + std::string(text(g[value].dtype)) + " cannot overwrite an input of " +
              std::string(text(g[alias].dtype)) + "; cast it first",
          alias);
+  // Each op is checked alone, so another may be without operands.
+  for (OpId other : g[Graph::body()].ops)
+    if (g[other].kind == OpKind::kOutput && g[other].operands.size() > 1 && g[other].operands[1] == alias &&
+        g[other].operands[0] != value)
+      fail(g, ErrorCode::kBadAlias, "two outputs overwrite this input; leave out the alias of one", alias);
   const auto from = logical_without_reductions(g, g.tensor_of(value)),
              to = logical_without_reductions(g, g.tensor_of(alias));
   // A symbolic axis may turn out to be expanded, and then it is too late to refuse the alias.

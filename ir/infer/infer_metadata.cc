@@ -31,7 +31,8 @@ Axis stretched(InferContext& c, const Axis& axis, ValueId size, size_t index) {
          c.operand(0));
   Axis result;
   result.extent = wanted;
-  if (from == 1) return broadcast_axis(c.g, wanted);
+  // Whether a symbolic axis is stretched is not known before it is resolved, even if its size is.
+  if (from == 1 && axis.type != IterType::kSymbolic) return broadcast_axis(c.g, wanted);
   // An extent that is known not to be 1 must equal the size.
   if (may_be_one) result.type = to == 1 ? IterType::kIteration : IterType::kSymbolic;
   return result;
@@ -230,6 +231,8 @@ Axis sliced(InferContext& c, const Axis& axis, ValueId start, ValueId stop, Valu
   const ValueId extent = axis.size();
   const Bounds b = slice_bounds(c, extent, start, stop, static_cast<bool>(axis.expanded));
   const ScalarForm whole = form_of(c.g, extent);
+  if (axis.is_broadcast() && !axis.expanded && b.start.equals(ScalarForm::of(0)) && is_fixed_to_one(c.g, stop))
+    return axis;
   if (b.start.equals(ScalarForm::of(0)) && b.stop.equals(whole)) return axis;
   if (axis.expanded) {
     // The slice repeats the same element.

@@ -132,7 +132,7 @@ ResultSpec infer_reshape(InferContext& c) {
   }
   for (size_t i = 1; i < c.operands.size(); ++i) {
     const ValueId size = checked_size(c, c.operands[i]);
-    const ScalarForm f = form_of(c.g, size);
+    const ScalarForm f = is_fixed_to_one(c.g, size) ? ScalarForm::of(1) : form_of(c.g, size);
     constants = constants && f.is_constant();
     spec.axes.push_back(axis_of_size(c.g, is_unit(f) ? constant_index(c.g, 1) : size));
     if (!is_unit(f)) to.push_back(f);

@@ -95,6 +95,8 @@ Axis broadcast_axis(Graph& g, ValueId expanded = {});
 // A broadcast or symbolic axis becomes an iteration over its size. An iteration stays as it is.
 Axis materialised(const Axis& axis);
 bool is_one(const Graph& g, ValueId v);
+// Whether this is the size of an axis that became a broadcast: `set 1`.
+bool is_fixed_to_one(const Graph& g, ValueId size);
 // The axis counted from 0; a negative axis counts from the end. Throws kBadAxis if it is out of range or named twice.
 size_t checked_axis(const InferContext& c, int64_t axis, size_t rank);
 std::vector<size_t> checked_axes(const InferContext& c, std::span<const int64_t> axes, size_t rank);

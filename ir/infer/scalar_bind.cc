@@ -168,18 +168,36 @@ class Binder {
 }  // namespace
 
 bool meets_itself(std::span<const int64_t> shape, std::span<const int64_t> strides) {
+  constexpr int64_t kMostPlaces = 1 << 16;  // of which each is looked at
   if (std::ranges::find(shape, 0) != shape.end()) return false;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] == 1) continue;
-    if (strides[i] == 0) return true;
-    for (size_t k = 0; k < i; ++k) {
-      if (shape[k] == 1) continue;
-      // So many steps along one axis are as many elements as the fewest along the other.
-      const int64_t common = std::gcd(strides[i], strides[k]);
-      if (strides[k] / common < shape[i] && strides[i] / common < shape[k]) return true;
-    }
+  std::vector<std::pair<int64_t, int64_t>> axes;  // stride and extent
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] > 1) axes.emplace_back(strides[i], shape[i]);
+  std::ranges::sort(axes);
+  // Usually each stride is beyond all elements of the axes with smaller ones.
+  int64_t span = 1, count = 1;
+  bool is_apart = true;
+  for (const auto& [stride, extent] : axes) {
+    if (stride == 0) return true;
+    is_apart = is_apart && stride >= span;
+    span += stride * (extent - 1);
+    if (__builtin_mul_overflow(count, extent, &count)) return true;
   }
-  return false;
+  if (is_apart) return false;
+  if (count > span) return true;
+  for (size_t i = 0; i < axes.size(); ++i)
+    for (size_t k = 0; k < i; ++k) {
+      // So many steps along one axis are as many elements as the fewest along the other.
+      const int64_t common = std::gcd(axes[i].first, axes[k].first);
+      if (axes[k].first / common < axes[i].second && axes[i].first / common < axes[k].second) return true;
+    }
+  if (count > kMostPlaces) return false;
+  std::vector<int64_t> places{0};
+  for (const auto& [stride, extent] : axes)
+    for (size_t i = 0, n = places.size(); i < n; ++i)
+      for (int64_t k = 1; k < extent; ++k) places.push_back(places[i] + k * stride);
+  std::ranges::sort(places);
+  return std::ranges::adjacent_find(places) != places.end();
 }
 
 Bindings bind_inputs(const Graph& g, std::span<const BoundInput> given) { return Binder(g, given).run(); }

@@ -64,7 +64,16 @@ std::vector<Condition> all_conditions(const KernelPlan& plan, StatementView& vie
       result.push_back({OpKind::kLt, Form{}, view.own.extent(loop[i]), p, CheckKind::kLoopExtent, loop[i],
                         CheckReason::kLaunchLarger});
   }
+  // A stage of a reduction gives every element of its axes, also one that no element of the operand is part of: the next
+  // stage reads it. So the checks of the axes that it was split from concern what it reads, not what it gives.
+  const auto stages = demands(g[view.op].kind, kReduction) && kind != StatementKind::kMain
+                          ? op_transforms(g, g.tensor_of(g[view.op].results[0]))
+                          : std::vector<TransformId>();
+  const auto is_above = [&](DomainId d) {
+    return std::ranges::any_of(stages, [&](TransformId id) { return g[id].inputs[0] == d; });
+  };
   for (const DomainCheck& check : domain_checks(plan, view, view.own)) {
+    if (is_above(check.domain)) continue;
     const CheckReason reason = view.own.reason(check.domain);
     if (check.lower)
       result.push_back({OpKind::kGe, check.value, Form{}, std::nullopt, CheckKind::kDomain, check.domain, reason});

@@ -10,10 +10,6 @@
 namespace fusebox {
 namespace {
 
-ViewState state_at_elements(const KernelPlan& plan, OpId consumer) {
-  return view_state(plan, consumer, std::vector<uint32_t>(plan.nest_of(consumer).path.size(), LoopNode::kNoNode));
-}
-
 // Makes these domains of the consumer, and the broadcasts of its loops, the variables of its forms.
 void stand_at(const Graph& g, const Tensor& consumer, std::vector<DomainId> free, StatementView& view) {
   free.insert(free.end(), consumer.loop_broadcasts.begin(), consumer.loop_broadcasts.end());
@@ -192,13 +188,7 @@ class Comparer {
   void compare_at_elements() {
     ViewState state = state_at_elements(plan_, consumer_);
     StatementView view(plan_, consumer_, state);
-    const Tensor& t = g_.tensor_of(g_[consumer_].results[0]);
-    std::vector<DomainId> free = root_of(t);
-    // The broadcasts that a reshape makes stem from no root.
-    for (DomainId d : t.logical)
-      if (!g_[d].def && g_[d].iter_type == IterType::kBroadcast && position_in(free, d) == free.size())
-        free.push_back(d);
-    stand_at(g_, t, std::move(free), view);
+    stand_at_elements(plan_, consumer_, view);
     compare(view, [&](size_t i) {
       return view.own.known(mine_[i]) ? std::optional(view.own.value(mine_[i])) : std::nullopt;
     });
@@ -218,6 +208,20 @@ class Comparer {
 };
 
 }  // namespace
+
+ViewState state_at_elements(const KernelPlan& plan, OpId op) {
+  return view_state(plan, op, std::vector<uint32_t>(plan.nest_of(op).path.size(), LoopNode::kNoNode));
+}
+
+void stand_at_elements(const KernelPlan& plan, OpId op, StatementView& view) {
+  const Graph& g = *plan.graph;
+  const Tensor& t = g.tensor_of(g[op].results[0]);
+  std::vector<DomainId> free = root_of(t);
+  // The broadcasts that a reshape makes stem from no root.
+  for (DomainId d : t.logical)
+    if (!g[d].def && g[d].iter_type == IterType::kBroadcast && position_in(free, d) == free.size()) free.push_back(d);
+  stand_at(g, t, std::move(free), view);
+}
 
 bool reads_within(const KernelPlan& plan, OpId consumer, size_t operand, DomainId domain) {
   const Graph& g = *plan.graph;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "passes/plan/kernel_plan.h"
+#include "passes/plan/statement_view.h"
 
 namespace fusebox {
 
@@ -24,6 +25,10 @@ bool reads_within(const KernelPlan& plan, OpId consumer, size_t operand, DomainI
 // read at one place. At each loop point the consumer then reads what the producer made at the same point, in whatever
 // nest that was.
 bool walks_alike(const KernelPlan& plan, OpId consumer, size_t operand);
+// A view of the op at its elements: first its state, then the root domains, and the broadcasts of its loops, as the
+// variables of its forms.
+ViewState state_at_elements(const KernelPlan& plan, OpId op);
+void stand_at_elements(const KernelPlan& plan, OpId op, StatementView& view);
 // Whether a thread (or a block, if `grid`) reads an element that another one makes.
 bool crosses_threads(KernelPlan& plan, OpId producer, OpId consumer, bool grid);
 

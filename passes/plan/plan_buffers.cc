@@ -21,10 +21,11 @@ void require_places(const KernelPlan& plan, const Buffer& b, DomainId loop) {
   for (DomainId axis : leaves(g, loop)) {
     const auto holds = [&](DomainId place) { return follows_from(g, place, axis); };
     if (plan.nest_plan.promoted.contains(axis) && std::ranges::none_of(b.places, holds))
-      throw Error(ErrorCode::kIllegalAllocation,
-                  "its layout has no place for this axis, along which its consumers' threads compute it again; inline it "
-                  "outside that axis, or lay it out by its loops",
-                  plan.place_of(b.value) + "." + g[axis].name);
+      throw Error(
+          ErrorCode::kIllegalAllocation,
+          "its layout has no place for this axis, along which its consumers' threads compute it again; inline it "
+          "outside that axis, or lay it out by its loops",
+          plan.place_of(b.value) + "." + g[axis].name);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
+#include "passes/plan/correspondence.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/statement_view.h"
 
@@ -34,16 +35,38 @@ std::vector<OrderConstraint> alias_order(const KernelPlan& plan) {
                       "tensor " + plan.place_of(g[reader].results[0]) + " reads " + plan.place_of(out.alias) +
                           " along an axis where data tell it to; make the copy in a kernel of its own",
                       plan.place_of(out.value));
-        DomainValues read = view.feed(k);
-        DomainValues written(g, plan.nest_plan, view.symbols, algebra, g[leader.value].tensor);
         const auto from = logical_without_reductions(g, g.tensor_of(out.alias));
         const auto to = logical_without_reductions(g, leader);
+        // The loops of the writer, where it overwrites what the view's statement reads.
+        const auto written_by = [&](StatementView& at) {
+          DomainValues read = at.feed(k);
+          DomainValues written(g, plan.nest_plan, at.symbols, at.algebra, g[leader.value].tensor);
+          for (size_t i = 0; i < to.size() && i < from.size(); ++i) written.set(to[i], read.value(from[i]));
+          written.propagate();
+          return written;
+        };
+        DomainValues written = written_by(view);
         // An output without elements overwrites nothing. Its loops never run, so their forms do not say what would be
         // read.
         if (std::any_of(to.begin(), to.end(), [&](DomainId d) { return algebra.constant_value(written.size(d)) == 0; }))
           continue;
-        for (size_t i = 0; i < to.size() && i < from.size(); ++i) written.set(to[i], read.value(from[i]));
-        written.propagate();
+        // An op reads at its elements only, so it is enough if the loops agree there. Threads along a broadcast compute
+        // its element again, and are no elements.
+        std::optional<ViewState> state;
+        std::optional<StatementView> at_elements;
+        std::optional<DomainValues> written_there;
+        const auto agrees_at_elements = [&](DomainId mine, DomainId its) {
+          for (DomainId leaf : leaves(g, mine))
+            if (g[leaf].iter_type == IterType::kBroadcast) return false;
+          if (!state) {
+            state.emplace(state_at_elements(plan, reader));
+            at_elements.emplace(plan, reader, *state);
+            stand_at_elements(plan, reader, *at_elements);
+            written_there.emplace(written_by(*at_elements));
+          }
+          return at_elements->own.known(mine) && written_there->known(its) &&
+                 at_elements->algebra.equal(at_elements->own.value(mine), written_there->value(its));
+        };
         const auto& path = plan.nest_of(writer).path;
         for (ParallelType p : plan.used_threads)
           if (std::none_of(path.begin(), path.end(), [&](uint32_t n) { return plan.nest_plan.nodes[n].parallel == p; }))
@@ -60,9 +83,14 @@ std::vector<OrderConstraint> alias_order(const KernelPlan& plan) {
           // A replicated loop reads in every thread.
           const auto& read_loop = loop_of(g.tensor_of(g[reader].results[0]));
           bool by_all = false;
-          for (size_t r = 0; r < read_path.size(); ++r)
-            by_all |= plan.nest_plan.nodes[read_path[r]].parallel == p && plan.is_replicated(read_loop[r]);
+          DomainId mine = is_thread(p) ? DomainId() : read_loop[i];
+          for (size_t r = 0; r < read_path.size(); ++r) {
+            if (plan.nest_plan.nodes[read_path[r]].parallel != p) continue;
+            by_all |= plan.is_replicated(read_loop[r]);
+            if (is_thread(p)) mine = read_loop[r];
+          }
           if (own && !by_all && written.known(loop[i]) && algebra.equal(written.value(loop[i]), *own)) continue;
+          if (mine && !by_all && agrees_at_elements(mine, loop[i])) continue;
           throw Error(
               ErrorCode::kIllegalAliasOrder,
               "tensor " + plan.place_of(g[reader].results[0]) + " may read an element of " + plan.place_of(out.alias) +

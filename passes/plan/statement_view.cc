@@ -1,6 +1,7 @@
 #include "passes/plan/statement_view.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "ir/domain/axis_relation.h"
@@ -254,8 +255,30 @@ Form StatementView::index_of(const Buffer& buffer, DomainValues& values) {
     DomainValues its = values_of_leader(buffer.value, values);
     return index_of(buffer, its);
   }
+  // A place that is no loop may be made of a replicated loop, whose threads keep the one element of a broadcast each, or of
+  // a broadcast that a loop which reduces has taken in. The axes then tell the place, with the broadcast at 0.
+  const Tensor& t = g.tensor_of(leader);
+  const auto& loops = loop_of(t);
+  const auto is_replicated_loop = [&](DomainId d) {
+    return position_in(loops, d) < loops.size() && plan_.is_replicated(d);
+  };
+  std::optional<DomainValues> by_axes;
+  const auto value_at = [&](DomainId d) {
+    if (position_in(loops, d) < loops.size() ||
+        (values.known(d) && std::ranges::none_of(ancestors(g, std::span(&d, 1)), is_replicated_loop)))
+      return values.value(d);
+    if (!by_axes) {
+      by_axes.emplace(g, plan_.nest_plan, symbols, algebra, g[leader].tensor);
+      auto axes = logical_without_reductions(g, t);
+      axes.insert(axes.end(), t.loop_broadcasts.begin(), t.loop_broadcasts.end());
+      for (DomainId axis : axes)
+        by_axes->set(axis, values.known(axis) && !plan_.is_replicated(axis) ? values.value(axis) : Form{});
+      by_axes->propagate();
+    }
+    return by_axes->value(d);
+  };
   Form index = algebra.constant(0);
-  for (DomainId d : buffer.places) index = algebra.add(algebra.mul(index, values.extent(d)), values.value(d));
+  for (DomainId d : buffer.places) index = algebra.add(algebra.mul(index, values.extent(d)), value_at(d));
   return index;
 }
 
