@@ -194,6 +194,11 @@ void real_loop(const Loop& loop, const Row& row) {
     }
     double error = has_error ? own_error(loop.kind, loop.compute, y, image, o, loop.by_cuda) : 0.0;
     if (is_fast) error = std::max(error, fast_error(loop.kind, y, image, o));
+    // The logarithm of a negative subnormal number is −inf where it counts as −0.
+    if (y != y && error == kInfinity) {
+      bound = kInfinity;
+      continue;
+    }
     // A step of nextafter may go either way.
     if (loop.kind == OpKind::kNextafter && !operands.exact)
       error = 2 * ulp_of(loop.declared, std::max(std::abs(image.lo), std::abs(image.hi)));

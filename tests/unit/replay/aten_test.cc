@@ -64,6 +64,14 @@ TEST_F(Aten, ProductsMayLoseSubnormals) {
 }
 
 // Beside a jump of the condition %t a bound is as wide as the distance that the branches allow, and no wider.
+TEST_F(Aten, AFastLogarithmOfANegativeSubnormalNumberIsFree) {
+  for (const auto& [input, bound] : {std::pair("-1e-40 -1e-40", INFINITY), std::pair("-1.0 -1.0", 0.0f)}) {
+    (void)run("fusion @f {\n  %x = input f32[1] contiguous\n  %y = log10 %x fast\n  output %y\n}\n",
+              {made("f32[1] constant " + std::string(input))});
+    EXPECT_EQ(to_double(Dtype::kDouble, load_element(last_.outputs.at(0).bound, 0)), bound) << input;
+  }
+}
+
 TEST_F(Aten, BoundsBesideAJumpAreTight) {
   const auto bound_of = [&](const std::string& lines) {
     (void)run("fusion @f {\n  %x = input f32[1] contiguous\n  %r = rsqrt %x\n  %t = ge %r, 0.3779645_f32\n" + lines +
