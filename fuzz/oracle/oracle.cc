@@ -162,8 +162,7 @@ HostRun OracleRun::run_unfused(const Graph& g, std::span<const Argument> given) 
   try {
     const Bindings sizes = sizes_of(g, case_.inputs());
     const Compiled c = compile(
-        g, sizes,
-        {.inputs = bound_inputs(case_.inputs()), .defects = options_.defects, .infer = infer_by_aten()});
+        g, sizes, {.inputs = bound_inputs(case_.inputs()), .defects = options_.defects, .infer = infer_by_aten()});
     return run_host(g, c, given.empty() ? arguments() : given);
   } catch (const Error& e) {
     HostRun run;

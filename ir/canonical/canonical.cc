@@ -111,8 +111,7 @@ class CanonicalWalk {
 
 class Canonicalizer {
  public:
-  Canonicalizer(const Graph& g, const Defects& defects)
-      : g_(g), defects_(defects), out_(g), names_(g.values.size()) {}
+  Canonicalizer(const Graph& g, const Defects& defects) : g_(g), defects_(defects), out_(g), names_(g.values.size()) {}
 
   enum class Names { kCanonical, kKept };
 

@@ -11,8 +11,7 @@
 
 namespace fusebox {
 
-ExtentClasses::ExtentClasses(const Graph& g, const Defects& defects, const Bindings& sizes)
-    : parent_(g.values.size()) {
+ExtentClasses::ExtentClasses(const Graph& g, const Defects& defects, const Bindings& sizes) : parent_(g.values.size()) {
   for (uint32_t i = 0; i < parent_.size(); ++i) parent_[i] = i;
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];

@@ -74,10 +74,10 @@ class Rewriter {
   int64_t left_;
   std::span<const ValueId> held_;
   std::vector<ValueId> taken_;
-  std::vector<ValueId> by_;       // by value; none: itself
-  std::vector<bool> is_output_;   // by value
+  std::vector<ValueId> by_;                      // by value; none: itself
+  std::vector<bool> is_output_;                  // by value
   std::vector<bool> is_read_, is_read_by_aten_;  // by value
-  std::vector<bool> is_changed_;  // by value: whether it is made from other scalars than before
+  std::vector<bool> is_changed_;                 // by value: whether it is made from other scalars than before
   // A copy of the graph that extents are emitted into and taken out of again, and the ops that changed since.
   mutable std::optional<Graph> scratch_;
   mutable std::vector<OpId> edited_;

@@ -249,12 +249,8 @@ class Session final : public CudaSession {
     CudaLaunchAttribute early;
     early.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     early.number = 1;
-    const CudaLaunchConfig config{{l.grid[0], l.grid[1], l.grid[2]},
-                                  {l.block[0], l.block[1], l.block[2]},
-                                  l.shared_bytes,
-                                  stream,
-                                  &early,
-                                  1};
+    const CudaLaunchConfig config{
+        {l.grid[0], l.grid[1], l.grid[2]}, {l.block[0], l.block[1], l.block[2]}, l.shared_bytes, stream, &early, 1};
     check_call(driver_.cuLaunchKernelEx(&config, l.function, arguments, nullptr), "a launch");
   }
 

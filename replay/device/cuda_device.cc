@@ -225,8 +225,7 @@ class CudaDeviceRunner : public Device {
     const NamedBinary named = with_profiler_name(bytes, image.entry, kernel);
     const CudaKernel loaded = session_->load(named.bytes, named.entry);
     binaries_.push_back(digest_bytes(bytes));
-    const LoadedImage result =
-        opted_in(loaded, launch_needs(image));
+    const LoadedImage result = opted_in(loaded, launch_needs(image));
     image.registers = loaded.registers;
     image.local_bytes = loaded.local_bytes;
     image.shared_bytes = loaded.shared_bytes;

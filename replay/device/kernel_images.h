@@ -35,7 +35,6 @@ struct ImageRequest {
   LaunchNeeds needs = {};
 };
 
-
 // Throws kModuleMissing if CUDA's module is not there; a compiler may be missing. Throws kIllegalCluster for a kernel with
 // clusters and an architecture without.
 ImageRequest image_request(const Graph& kernel, const CudaSource& source, std::string_view architecture);
