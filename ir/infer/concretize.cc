@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/domain/domain.h"
 #include "ir/infer/bind.h"
 #include "ir/infer/infer.h"
 #include "ir/infer/infer_rules.h"
@@ -353,7 +354,12 @@ size_t symbolic_axes(const Graph& g, ValueId tensor) {
 
 bool is_stretched(const Graph& g, DomainId axis) {
   const OpId def = g[g[g[axis].tensor].value].def;
-  return def && stretches(g[def].kind) && (g[axis].expanded || g[axis].iter_type == IterType::kIteration);
+  if (!def || !stretches(g[def].kind)) return false;
+  if (g[axis].expanded) return true;
+  const size_t position = position_in(g[g[axis].tensor].logical, axis), operand = position + 1;
+  // −1 keeps the operand's axis.
+  return g[axis].iter_type == IterType::kIteration && operand < g[def].operands.size() &&
+         constant_integer(g, g[def].operands[operand]) != -1;
 }
 
 bool has_own_symbolic_axes(OpKind kind) {

@@ -36,8 +36,8 @@ bool has_own_symbolic_axes(OpKind kind);
 // How many axes of a tensor no step has resolved.
 size_t symbolic_axes(const Graph& g, ValueId tensor);
 
-// Whether an op stretches to this axis, which is an expanded broadcast, or an iteration of the operand's extent. If the
-// extent is 1, it may still be resolved to one element.
+// Whether an op gives this axis a size, as an expanded broadcast, or as an iteration of the operand's extent. If the size is
+// 1, the axis may still be resolved to one element.
 bool is_stretched(const Graph& g, DomainId axis);
 
 // The kind that a symbolic axis gets.

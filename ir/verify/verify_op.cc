@@ -522,6 +522,10 @@ class OpChecker {
         return need_rank(root, from);
       case OpKind::kReshape:
         need_rank(t.logical.size(), view_.slot(1).size());
+        // Its readers would take −1 for the extent.
+        for (ValueId v : view_.slot(1))
+          if (constant_integer(g_, v).value_or(0) < 0)
+            refuse(ErrorCode::kShapeMismatch, "leaves an extent open; infer its result again");
         if (!t.root.empty()) need_rank(root, from);
         return;
       case OpKind::kSlice:
