@@ -52,8 +52,8 @@ struct Resolution {
 // kSizeMismatch if a size fits no choice, kNotConcretized if a size is not bound.
 std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, const Defects& defects = {});
 
-// Resolves a symbolic axis of an input, expand or broadcast_in_dim to kIteration or kBroadcast. An axis that
-// such an op stretches can also be resolved to one element. Infers the ops again that depend on the axis.
+// Resolves a symbolic axis of an input, expand or broadcast_in_dim to kIteration or kBroadcast. A stretched axis can also be
+// resolved to one element. Infers the ops again that depend on the axis.
 void concretize_domain(Graph& g, DomainId domain, Resolution to, const Defects& defects = {});
 // Gives a symbolic reshape its groups. Infers the ops again that depend on it.
 void concretize_reshape(Graph& g, TensorId tensor, std::span<const int64_t> groups, const Defects& defects = {});

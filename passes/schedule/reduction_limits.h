@@ -9,9 +9,9 @@ inline constexpr int64_t kUnroll = 4;          // accesses of a thread under way
 inline constexpr int64_t kLongUnroll = 8;      // the same where a pass reads one input only
 inline constexpr int64_t kMostRounds = 4;      // of a thread over its part of a row, without other blocks for the rest
 inline constexpr int64_t kBytesOfThread = 64;  // of a row that a thread loads into registers
-inline constexpr int64_t kThreadsOfFewRows =
-    512;                                      // of a block where a GPU is not full, unless threads would keep too much
-inline constexpr int64_t kLeastElements = 8;  // of a row, where a thread keeps sums of columns too
+// Of a block where a GPU is not full, unless threads would keep too much.
+inline constexpr int64_t kThreadsOfFewRows = 512;
+inline constexpr int64_t kLeastElements = 8;         // of a row, where a thread keeps sums of columns too
 inline constexpr int64_t kMostRegisters = 255;       // of a thread
 inline constexpr int64_t kManyElements = 32;         // for rows that would be too long otherwise
 inline constexpr int64_t kOtherRegisters = 32;       // that a thread needs beside its part of a row
@@ -19,8 +19,8 @@ inline constexpr int64_t kThreadsOfShortRows = 128;  // of a block that takes se
 inline constexpr int64_t kThreadsOfKeptRows = 256;   // the same where rows are kept in registers
 inline constexpr int64_t kThreadsOfSums = 512;       // the same where a row is read once
 inline constexpr int64_t kStripThreads = 512;
-inline constexpr int64_t kLongestStripThreads =
-    1024;  // the same for rows of so many accesses that are no running moments
+// The same for rows of at least so many accesses that are no running moments.
+inline constexpr int64_t kLongestStripThreads = 1024;
 inline constexpr int64_t kManyAccesses = 16384;
 inline constexpr int64_t kSlicedStripThreads = 256;  // of each block of several that share a row which is read once
 inline constexpr int64_t kSharedStripThreads = 256;  // of each block of several that share a row
@@ -30,17 +30,18 @@ inline constexpr int64_t kMostBlocks = 32;         // of a multiprocessor
 inline constexpr int64_t kThreadsOfColumns = 256;  // of a block whose threads take whole columns
 inline constexpr int64_t kFewPlaces = 8;           // of a column: a thread takes all of them
 inline constexpr int64_t kFewSinglePlaces = 16;    // the same where an access is one element
-inline constexpr int64_t kShortColumn = 640;       // of few columns, for which no blocks wait for one another's results
+// Rows of columns that so few blocks hold, up to which no blocks wait for one another's results.
+inline constexpr int64_t kShortColumn = 640;
 inline constexpr int64_t kFewColumnBlocks = 8;
 inline constexpr int64_t kWarpsOfColumns = 8;    // rows that a block takes at once where kept axes lie innermost
 inline constexpr int64_t kThreadsOfWalks = 256;  // of a block whose threads sum columns too
 inline constexpr int64_t kLeastWalk = 8;  // rows of such a thread: so the parts of a sum stay few beside its elements
 inline constexpr int64_t kBlocksOfWalks = 4;  // of a multiprocessor, at most, that walk rows and wait for one another
 inline constexpr int64_t kMostWalk = 32;      // rows that are summed without partial sums
-inline constexpr int64_t kLongRow =
-    8;  // elements of a row, by threads of a block, above which a GPU should not be left idle
-inline constexpr int64_t kSharedAccesses =
-    12288;  // of a row that several blocks share and wait for one another's results
+// Elements of a row, by threads of a block, above which a GPU should not be left idle.
+inline constexpr int64_t kLongRow = 8;
+// Of a row that several blocks share and wait for one another's results.
+inline constexpr int64_t kSharedAccesses = 12288;
 inline constexpr int64_t kBlocksOfCluster = 8;
 inline constexpr int64_t kLeastHeld = 2;    // blocks of a multiprocessor: one loads while another exchanges
 inline constexpr int64_t kSlicesOfRow = 4;  // by multiprocessors, for rows that are read once

@@ -15,6 +15,7 @@
 #include "ir/table/families.h"
 #include "replay/aten/failures.h"
 #include "replay/aten/native.h"
+#include "replay/data/tensor_data.h"
 
 namespace fusebox::aten {
 namespace {
@@ -72,17 +73,11 @@ at::Tensor with_strides(const at::Tensor& t, at::IntArrayRef strides) {
 // The bytes of every tensor of ATen's on a CPU begin at such an address. Libraries add in another order elsewhere.
 constexpr uintptr_t kAlignment = 64;
 
-int64_t span_of(at::IntArrayRef sizes, at::IntArrayRef strides) {
-  int64_t span = 1;
-  for (size_t axis = 0; axis < sizes.size(); ++axis) span += (sizes[axis] - 1) * strides[axis];
-  return span;
-}
-
 // Whether elements lie so far apart that a library's operand is moved together: a copy of all between them could need too
 // much memory.
 bool is_sparse(at::IntArrayRef sizes, at::IntArrayRef strides) {
   const int64_t count = c10::multiply_integers(sizes);
-  return count > 0 && span_of(sizes, strides) > 8 * count;
+  return count > 0 && span_elems(sizes, strides) > 8 * count;
 }
 
 // Strides by which the axes lie in the same order, one beside another. An axis of stride 0 keeps it.
@@ -103,7 +98,7 @@ at::Tensor aligned(const at::Tensor& t) {
   if (!t.is_cpu() || t.numel() == 0) return t;
   if (is_sparse(t.sizes(), t.strides())) return with_strides(t, strides_together(t.sizes(), t.strides()));
   if (reinterpret_cast<uintptr_t>(t.data_ptr()) % kAlignment == 0) return t;
-  const int64_t span = span_of(t.sizes(), t.strides());
+  const int64_t span = span_elems(t.sizes(), t.strides());
   const at::Tensor flat = at::empty({span}, t.options());
   std::memcpy(flat.data_ptr(), t.data_ptr(), static_cast<size_t>(span * t.element_size()));
   return flat.as_strided(t.sizes(), t.strides());
