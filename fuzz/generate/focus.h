@@ -99,6 +99,7 @@ enum class RareFocus : uint8_t {
   kResizedAlike,        // an op and its reader in one nest, whose loops are resized alike or nearly so
   kLaterResult,         // a result that is not the first of its op, read alone or with a layout of its own
   kLayoutOfOne,         // an input with a layout of its own, whose axes may turn out to have one element
+  kFromTheLesser,       // elements from the lesser of two sizes on, read in vectors
   kLongSum,
 };
 inline constexpr size_t kRareFoci = static_cast<size_t>(RareFocus::kLongSum) + 1;

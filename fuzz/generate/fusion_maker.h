@@ -190,6 +190,7 @@ class FusionMaker {
   std::vector<ValueId> resized_alike();
   std::vector<ValueId> later_result();
   std::vector<ValueId> layout_of_one();
+  std::vector<ValueId> from_the_lesser();
 
   // -- outputs (generate_outputs.cc)
   void add_outputs();

@@ -36,7 +36,7 @@ std::vector<ValueId> FusionMaker::projection(ValueId x, bool is_state) {
   const Dtype compute = random_.one_in(4) ? dtype : Dtype::kFloat;
   ValueId y = dtype == compute ? product : cast(g_, product, compute);
   const auto scale = [&] {
-    constexpr double kScales[] = {0.5, 0.125, -1.5, 3, 0};
+    constexpr double kScales[] = {0.5, 0.125, -1.5, -2, 3, 0};
     y = mul(g_, y, random_.one_in(4) ? drawn_scalar_of(compute) : constant_of(g_, compute, random_.pick(kScales)));
   };
   const auto bias = [&] {
@@ -47,10 +47,10 @@ std::vector<ValueId> FusionMaker::projection(ValueId x, bool is_state) {
     b = broadcast(g_, b, is_new);
     y = random_.one_in(3) ? add(g_, b, y) : add(g_, y, b);
   };
-  const bool scales_last = random_.one_in(4);
+  const size_t activation = random_.below(8);
+  const bool scales_last = random_.one_in(activation < 2 ? 2 : 4);
   if (!scales_last && random_.one_in(3)) scale();
   if (random_.one_in(has_own_bias ? 8 : 2)) bias();
-  const size_t activation = random_.below(8);
   if (activation < 2) y = unary(g_, OpKind::kRelu, y);
   if (activation > 2 && activation < 6 && compute == Dtype::kFloat) y = written_gelu(y, activation == 3);
   if (scales_last) scale();

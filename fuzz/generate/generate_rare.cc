@@ -88,6 +88,8 @@ std::vector<ValueId> FusionMaker::rare_program(RareFocus rare) {
       return offers({OpKind::kWelford, OpKind::kNeg, OpKind::kAdd}) ? later_result() : std::vector<ValueId>();
     case RareFocus::kLayoutOfOne:
       return options_.layouts && options_.symbolic && offers({OpKind::kNeg}) ? layout_of_one() : std::vector<ValueId>();
+    case RareFocus::kFromTheLesser:
+      return options_.symbolic && offers({OpKind::kSlice, OpKind::kNeg}) ? from_the_lesser() : std::vector<ValueId>();
     case RareFocus::kLongSum:
       break;  // begin_rare makes it
   }

@@ -127,4 +127,29 @@ std::vector<ValueId> FusionMaker::layout_of_one() {
   return {unary(g_, OpKind::kNeg, x)};
 }
 
+// A row from the lesser of its size and another tensor's size on. Vectors may start there only if both sizes are multiples
+// of their width.
+std::vector<ValueId> FusionMaker::from_the_lesser() {
+  const int64_t start = 4 * random_.between(1, 3), columns = start + 4 * random_.between(1, 4);
+  const Dtype dtype = dtype_for(OpKind::kNeg);
+  if (size_bytes(dtype) > 8) return {};  // a vector of two has 16 bytes at most
+  const ValueId from = symbol(start), size = symbol(columns);
+  const bool is_first = random_.one_in(2);
+  ValueId other = is_first ? input(g_, "", dtype, {Scalar(from)}) : ValueId();
+  Shape shape = {Scalar(size)}, starts, stops;
+  if (random_.one_in(2)) shape.insert(shape.begin(), extent_scalar(random_.between(1, 4), false));
+  const ValueId x = input(g_, "", dtype, shape);
+  if (!is_first) other = input(g_, "", dtype, {Scalar(from)});
+  made_.insert(made_.end(), {other, x});
+  std::vector<ValueId> sizes = {from, size};
+  random_.shuffle(sizes);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const bool is_cut = i + 1 == shape.size();
+    starts.push_back(is_cut ? Scalar(pointwise(g_, OpKind::kMinimum, sizes)) : Scalar(0));
+    stops.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+  }
+  const ValueId rest = slice(g_, x, starts, stops);
+  return {unary(g_, OpKind::kNeg, rest), unary(g_, OpKind::kNeg, other)};
+}
+
 }  // namespace fusebox::fuzz

@@ -152,6 +152,7 @@ void StepMaker::schedule(size_t max_transforms) {
   if (focus.rare == RareFocus::kTwoWidths && !random_.one_in(8) && two_widths()) return;
   if (focus.rare == RareFocus::kConvertedTwice && !random_.one_in(8) && rows_of_threads()) return;
   if (focus.rare == RareFocus::kResizedAlike && !random_.one_in(8) && resized_alike()) return;
+  if (focus.rare == RareFocus::kFromTheLesser && !random_.one_in(8) && slice_in_vectors()) return;
   if (focus.rare == RareFocus::kLaterResult && !random_.one_in(8) && later_result()) return;
   if (focus.rare == RareFocus::kTwoRandomOps || focus.rare == RareFocus::kAddedProduct ||
       focus.rare == RareFocus::kRoundedResult)

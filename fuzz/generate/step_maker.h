@@ -93,6 +93,7 @@ class StepMaker {
   bool rows_of_threads();
   bool resized_alike();
   bool later_result();
+  bool slice_in_vectors();
   bool inlined();
   bool parallelize(const std::string& tensor, DomainId d, ParallelType p);
   // Adds segment borders until there are as many as the focus wants.

@@ -250,6 +250,35 @@ bool StepMaker::resized_alike() {
   return true;
 }
 
+// Reads the elements that a slice keeps in vectors: a copy of the sliced input has the loops of the slice.
+bool StepMaker::slice_in_vectors() {
+  for (OpId id : g_[Graph::body()].ops) {
+    const Op& op = g_[id];
+    if (op.kind != OpKind::kSlice || g_[g_[op.operands[0]].def].kind != OpKind::kInput) continue;
+    const std::string sliced = g_[op.results[0]].name, input = g_[op.operands[0]].name, copy = fresh();
+    const auto readers = uses(g_)[op.results[0].index];
+    const auto it = std::ranges::find_if(readers, [&](OpId r) { return !g_[r].results.empty(); });
+    if (it == readers.end() || loop_of(g_.tensor_of(g_[*it].results[0])).empty()) continue;
+    const std::string reader = g_[g_[*it].results[0]].name, chunk = fresh(), vector = fresh();
+    const int64_t width = size_bytes(g_[op.results[0]].dtype) > 4 || random_.one_in(2) ? 2 : 4;
+    const std::string last = g_[loop_of(tensor(reader)).back()].name;
+    if (!take({StepKind::kCacheAfter, {StepOperand::of(input)}, {copy}, {}}) ||
+        !take({StepKind::kSplit,
+               {StepOperand::domain_of(reader, last), StepOperand::number(width)},
+               {chunk, vector},
+               {}}) ||
+        !take({StepKind::kTransformLike, {StepOperand::of(reader), StepOperand::of(sliced)}, {}, {}}) ||
+        !take({StepKind::kSetLoopDomain, {StepOperand::of(copy), StepOperand::of(sliced)}, {}, {}}))
+      return false;
+    Step step{StepKind::kParallelize, {StepOperand::domain_of(copy, vector)}, {}, {}};
+    step.attrs.set_enum(AttrKey::kParallel, ParallelType::kVectorize);
+    take(std::move(step));
+    take({StepKind::kInlineMost, {}, {}, {}});
+    return true;
+  }
+  return false;
+}
+
 // Takes a result of an op with several. A broadcast axis of it is inlined into its reader. Any other axis is resized in
 // the layout of the result, whose loops then mostly follow a reader.
 bool StepMaker::later_result() {

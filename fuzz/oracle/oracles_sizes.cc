@@ -49,6 +49,7 @@ bool judge_with(OracleRun& run, const Compiled& c, Case changed, const std::stri
 
 constexpr int kTries = 4;
 
+// A launch refuses sizes that its kernels do not serve. That costs little, so another size is tried.
 void judge_extent(OracleRun& run, const Compiled& c, RandomSource& random) {
   const Case& from = run.subject();
   for (int tries = 0; tries < kTries; ++tries) {
@@ -58,12 +59,11 @@ void judge_extent(OracleRun& run, const Compiled& c, RandomSource& random) {
     if (!changed || changed->inputs() == from.inputs()) continue;
     // A program with 32-bit indices must only run with sizes that fit.
     if (c.index_bits < choose_index_bits(c.concretized, sizes_of(c.concretized, changed->inputs()))) continue;
-    judge_with(run, c, *std::move(changed), "%" + extent->parameters[0] + " = " + extent->parameters[1]);
-    return;
+    if (judge_with(run, c, *std::move(changed), "%" + extent->parameters[0] + " = " + extent->parameters[1])) return;
   }
 }
 
-// A launch refuses tensors at which a vector could not start. That costs little, so another layout is tried.
+// The launch refuses tensors at which a vector could not start.
 void judge_layout(OracleRun& run, const Compiled& c, RandomSource& random) {
   const Case& from = run.subject();
   CompileOptions options{.defects = run.options().defects, .infer = infer_by_aten()};

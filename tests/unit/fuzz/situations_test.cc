@@ -138,6 +138,7 @@ bool is_met(RareFocus rare, const Case& c) {
       return has([](const Op& op) { return index_operand(op.kind).has_value(); }) &&
              std::ranges::any_of(outputs(g), [](const OutputRef& o) { return bool(o.alias); });
     case RareFocus::kTwoWidths:
+    case RareFocus::kFromTheLesser:
       return has_loop(c, ParallelType::kVectorize);
     case RareFocus::kConvertedTwice:
       return has_loop(c, ParallelType::kBlockX) && has([](const Op& op) { return op.kind == OpKind::kSum; });
