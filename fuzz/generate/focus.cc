@@ -53,6 +53,8 @@ const std::vector<FormFocus>& form_list() {
          {OpKind::kAdd, OpKind::kSub, OpKind::kMul, OpKind::kDiv, OpKind::kTruediv, OpKind::kBitwiseOr,
           OpKind::kBitwiseXor, OpKind::kBitwiseAnd, OpKind::kBitwiseLeftShift, OpKind::kBitwiseRightShift,
           OpKind::kLogicalRightShift, OpKind::kMinimum, OpKind::kLogicalAnd});
+    // Only a float takes zeros of two signs, and only half of the zeros are neutral.
+    for (int i = 0; i < 3; ++i) each(FusionForm::kNeutralConstant, {OpKind::kAdd});
     each(FusionForm::kEqualOperands,
          {OpKind::kBitwiseOr, OpKind::kBitwiseAnd, OpKind::kBitwiseXor, OpKind::kLogicalAnd, OpKind::kLogicalOr,
           OpKind::kMinimum, OpKind::kMaximum, OpKind::kSub, OpKind::kWhere});

@@ -121,6 +121,9 @@ ValueId FusionMaker::neutral_form(OpKind kind) {
         not_in_family(kind, "has no neutral constant");
     }
   };
+  // A zero of one sign changes zeros of the other sign.
+  const bool has_zeros = is_floating(dtype) && (kind == OpKind::kAdd || kind == OpKind::kSub) && !random_.one_in(4);
+  if (has_zeros && g_[g_[x].def].kind == OpKind::kInput) ranges_.push_back({.input = x, .is_boundary = true});
   const ValueId c = random_.one_in(8) ? neutral_constant(dtype) : neutral();
   return random_.one_in(3) ? pointwise(g_, kind, {c, x}) : pointwise(g_, kind, {x, c});
 }

@@ -35,9 +35,15 @@ std::vector<ValueId> FusionMaker::projection(ValueId x, bool is_state) {
                               : matmul(g_, x, matrix);
   const Dtype compute = random_.one_in(4) ? dtype : Dtype::kFloat;
   ValueId y = dtype == compute ? product : cast(g_, product, compute);
+  const size_t activation = random_.below(8);
+  const bool has_relu = activation < 2, scales_last = random_.one_in(has_relu ? 2 : 4);
   const auto scale = [&] {
-    constexpr double kScales[] = {0.5, 0.125, -1.5, -2, 3, 0};
-    y = mul(g_, y, random_.one_in(4) ? drawn_scalar_of(compute) : constant_of(g_, compute, random_.pick(kScales)));
+    constexpr double kScales[] = {0.5, 0.125, -1.5, 3, 0}, kNegative[] = {-1.5, -2};
+    // A negative scale must not change places with the relu before it.
+    if (has_relu && scales_last && random_.one_in(2))
+      y = mul(g_, y, constant_of(g_, compute, random_.pick(kNegative)));
+    else
+      y = mul(g_, y, random_.one_in(4) ? drawn_scalar_of(compute) : constant_of(g_, compute, random_.pick(kScales)));
   };
   const auto bias = [&] {
     ValueId b = new_input(dtype, {columns}, {false});
@@ -47,11 +53,9 @@ std::vector<ValueId> FusionMaker::projection(ValueId x, bool is_state) {
     b = broadcast(g_, b, is_new);
     y = random_.one_in(3) ? add(g_, b, y) : add(g_, y, b);
   };
-  const size_t activation = random_.below(8);
-  const bool scales_last = random_.one_in(activation < 2 ? 2 : 4);
   if (!scales_last && random_.one_in(3)) scale();
-  if (random_.one_in(has_own_bias ? 8 : 2)) bias();
-  if (activation < 2) y = unary(g_, OpKind::kRelu, y);
+  if (random_.one_in(has_own_bias ? 8 : has_relu && scales_last ? 4 : 2)) bias();
+  if (has_relu) y = unary(g_, OpKind::kRelu, y);
   if (activation > 2 && activation < 6 && compute == Dtype::kFloat) y = written_gelu(y, activation == 3);
   if (scales_last) scale();
   std::vector<ValueId> made;

@@ -134,12 +134,10 @@ std::vector<ValueId> FusionMaker::from_the_lesser() {
   const Dtype dtype = dtype_for(OpKind::kNeg);
   if (size_bytes(dtype) > 8) return {};  // a vector of two has 16 bytes at most
   const ValueId from = symbol(start), size = symbol(columns);
-  const bool is_first = random_.one_in(2);
-  ValueId other = is_first ? input(g_, "", dtype, {Scalar(from)}) : ValueId();
   Shape shape = {Scalar(size)}, starts, stops;
   if (random_.one_in(2)) shape.insert(shape.begin(), extent_scalar(random_.between(1, 4), false));
   const ValueId x = input(g_, "", dtype, shape);
-  if (!is_first) other = input(g_, "", dtype, {Scalar(from)});
+  const ValueId other = input(g_, "", dtype, {Scalar(from)});
   made_.insert(made_.end(), {other, x});
   std::vector<ValueId> sizes = {from, size};
   random_.shuffle(sizes);

@@ -134,8 +134,12 @@ bool StepMaker::two_cluster_sums() {
     Step order{StepKind::kReorder, {StepOperand::of(name)}, {}, {}};
     for (const std::string& d : {part, rest, kept}) order.operands.push_back(StepOperand::domain_of(name, d));
     if (!random_.one_in(4)) take(std::move(order));
-    for (DomainId d : std::vector<DomainId>(loop_of(tensor(name))))
+    for (DomainId d : std::vector<DomainId>(loop_of(tensor(name)))) {
       if (g_[d].name == part) parallelize(name, d, ParallelType::kGridX);
+      // Of a sum over both axes, the blocks along grid.y are in several clusters.
+      if (g_[d].name == kept && g_[d].iter_type == IterType::kReduction && random_.one_in(2))
+        parallelize(name, d, ParallelType::kGridY);
+    }
   }
   cluster(blocks, ParallelType::kGridX);
   keep_visible(MemoryType::kGlobal);

@@ -39,14 +39,6 @@ bool runs_kernels_alone(OracleRun& run) {
                              [](const Segment& s) { return s.executor == SegmentExecutor::kKernel; });
 }
 
-// The strides without those of axes of one element, which reach nothing.
-std::vector<int64_t> steps_of(const TensorData& t) {
-  std::vector<int64_t> steps;
-  for (size_t axis = 0; axis < t.shape.size(); ++axis)
-    if (t.shape[axis] > 1) steps.push_back(t.strides[axis]);
-  return steps;
-}
-
 // True if every data-dependent read is needed and uses all its indices, and these are integers computed from integers.
 // Then the reference and every executor have the same indices.
 bool reads_known_indices(OracleRun& run) {
@@ -411,7 +403,7 @@ void gpu(OracleRun& run) {
   for (size_t i = 0; i < actual.outputs.size(); ++i) {
     const std::string& name = run.fusion()[wanted[i].value].name;
     const TensorData x = as_tensor(actual.outputs[i]), y = as_tensor(run.scheduled().outputs[i]);
-    if (x.shape != y.shape || steps_of(x) != steps_of(y) || x.dtype != y.dtype)
+    if (!has_same_layout(x, y) || x.dtype != y.dtype)
       run.report("gpu", "layout", "%" + name, describe(x) + ", on the host " + describe(y));
     else if (const auto at = same_bits ? first_difference(x, y) : std::nullopt)
       run.report("gpu", "bits", "%" + name,

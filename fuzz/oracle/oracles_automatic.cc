@@ -29,14 +29,6 @@ void check_repeats(OracleRun& run, const Compiled& planned, CompileOptions optio
       return run.report("automatic", "repeated", "", "the steps of the automatic plan alone give another kernel");
 }
 
-// Strides count along axes of several elements, of a tensor with elements.
-bool has_same_layout(const TensorData& x, const TensorData& y) {
-  if (x.shape != y.shape) return false;
-  for (size_t i = 0; i < x.shape.size(); ++i)
-    if (x.shape[i] > 1 && x.strides[i] != y.strides[i] && element_count(x.shape) > 0) return false;
-  return true;
-}
-
 void compare_outputs(OracleRun& run, std::string_view oracle, const Compiled& c, const HostRun& actual) {
   const bool same_bits = is_order_free(run.fusion()) && run.unfused().ok();
   const Evaluation* expected = run.reference();

@@ -40,6 +40,14 @@ TensorData as_tensor(const Argument& a) {
   return t;
 }
 
+bool has_same_layout(const TensorData& x, const TensorData& y) {
+  if (x.shape != y.shape) return false;
+  if (element_count(x.shape) == 0) return true;
+  for (size_t axis = 0; axis < x.shape.size(); ++axis)
+    if (x.shape[axis] > 1 && x.strides[axis] != y.strides[axis]) return false;
+  return true;
+}
+
 std::optional<int64_t> first_difference(const TensorData& a, const TensorData& b) {
   const TensorData x = contiguous_copy(a), y = contiguous_copy(b);
   if (x.dtype != y.dtype || x.shape != y.shape) return -1;

@@ -26,6 +26,10 @@ bool is_order_free(const Graph& g);
 // A scalar as a tensor of rank 0.
 TensorData as_tensor(const Argument& a);
 
+// Whether shapes are equal, and strides along axes of several elements. The strides of a tensor without elements reach
+// nothing.
+bool has_same_layout(const TensorData& x, const TensorData& y);
+
 // The position of the first element that differs in its bits, in row-major order, or -1 if dtypes or shapes differ. All
 // NaNs are equal. Complex numbers are left to the reference.
 std::optional<int64_t> first_difference(const TensorData& a, const TensorData& b);
