@@ -63,8 +63,10 @@ bool follows_from(const Graph& g, DomainId d, DomainId a) {
 }
 
 std::vector<DomainId> ancestors(const Graph& g, std::span<const DomainId> of) {
+  constexpr size_t kUsual = 8;
   MetDomains seen(g);
   std::vector<DomainId> order;
+  order.reserve(kUsual);
   for (DomainId d : of) collect_ancestors(g, d, seen, order);
   return order;
 }

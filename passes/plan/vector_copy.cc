@@ -107,11 +107,11 @@ bool lies_side_by_side(StatementView& view, Form index, int loop) {
 
 // The index of a side, simpler where that helps. Where a check of the statement fails, nothing is copied, so the elements need
 // to lie side by side where all of them hold: beside a merged axis, one of a single element has the index 0 there.
-Form where_checked(StatementView& view, Form index, int loop) {
+Form where_checked(StatementView& view, const std::vector<DomainCheck>& checks, Form index, int loop) {
   if (lies_side_by_side(view, index, loop)) return index;
   IndexAlgebra& algebra = view.algebra;
   std::vector<Form> given;
-  for (const DomainCheck& check : view.own.checks()) {
+  for (const DomainCheck& check : checks) {
     given.push_back(algebra.sub(algebra.sub(check.extent, algebra.constant(1)), check.value));
     if (check.lower) given.push_back(check.value);
   }
@@ -124,10 +124,10 @@ CopyNeeds::CopyNeeds(const KernelPlan& plan, StatementView& view) : plan_(plan),
   const Op& op = (*plan.graph)[view.op];
   DomainValues values = view.feed(0);
   const int loop = static_cast<int>(view.path.back());
-  source_ = where_checked(view, view.index_of(plan.buffer_of(op.operands[0]), values), loop);
-  target_ = where_checked(view, view.index_of(plan.buffer_of(op.results[0]), view.own), loop);
-  for (const DomainCheck& check : view.own.checks())
-    if (view.algebra.depends_on(check.value, static_cast<int>(view.path.back()))) checks_.push_back(check);
+  checks_ = view.own.checks();
+  source_ = where_checked(view, checks_, view.index_of(plan.buffer_of(op.operands[0]), values), loop);
+  target_ = where_checked(view, checks_, view.index_of(plan.buffer_of(op.results[0]), view.own), loop);
+  std::erase_if(checks_, [&](const DomainCheck& check) { return !view.algebra.depends_on(check.value, loop); });
 }
 
 std::optional<VectorNeeds> CopyNeeds::of_width(int64_t width) const {
@@ -177,10 +177,11 @@ VectorCopy plan_vector_copy(const KernelPlan& plan, StatementView& view, VectorN
     return linear ? linear->rest : index;
   };
   DomainValues values = view.feed(0);
-  const Form source = side(from, where_checked(view, view.index_of(plan.buffer_of(from), values), node));
-  const Form target = side(to, where_checked(view, view.index_of(plan.buffer_of(to), view.own), node));
+  const std::vector<DomainCheck> checks = view.own.checks();
+  const Form source = side(from, where_checked(view, checks, view.index_of(plan.buffer_of(from), values), node));
+  const Form target = side(to, where_checked(view, checks, view.index_of(plan.buffer_of(to), view.own), node));
   // A check must hold for all elements of a vector or for none, so the width must divide value and extent.
-  for (const DomainCheck& check : view.own.checks()) {
+  for (const DomainCheck& check : checks) {
     if (!algebra.depends_on(check.value, node) || plan.defects().has(Defect::kVectorTail)) continue;
     const auto linear = algebra.linear_in(check.value, node);
     if (!linear || algebra.constant_value(linear->coefficient) != 1 ||

@@ -11,8 +11,12 @@ namespace fusebox {
 namespace {
 
 // The axis of the result that is made from this axis of its root, if it can be an expanded broadcast as the operand's is.
-DomainId passed_on(const Op& op, const Tensor& t, OperandAxis at) {
+DomainId passed_on(const Op& op, const Tensor& t, OperandAxis at, size_t position) {
   const auto& root = root_of(t);
+  // An axis that a reshape neither merges nor splits stays what it is.
+  if (op.kind == OpKind::kReshape)
+    return position < root.size() && position_in(t.logical, root[position]) < t.logical.size() ? root[position]
+                                                                                               : DomainId();
   const bool is_at_result = at.relation == AxisRelation::kSame || at.relation == AxisRelation::kBroadcast ||
                             at.relation == AxisRelation::kResized;
   if (!is_at_result || at.result >= root.size()) return {};
@@ -49,19 +53,21 @@ DomainId OpenAxes::decider(const Graph& g, DomainId axis) {
 
 void OpenAxes::learn(const Graph& g, OpId id) {
   const Op& op = g[id];
-  const auto is_own = [&](DomainId d) { return stretches(op.kind) && g[d].iter_type == IterType::kSymbolic; };
+  const auto is_own = [&](DomainId d) {
+    return (stretches(op.kind) || op.kind == OpKind::kReshape) && g[d].iter_type == IterType::kSymbolic;
+  };
   for (size_t r = 0; r < op.results.size(); ++r) {
     if (!g.is_tensor(op.results[r])) continue;
     const Tensor& t = g.tensor_of(op.results[r]);
     is_any_ = is_any_ || std::ranges::any_of(t.logical, is_own);
-    if (!is_any_ || op.kind == OpKind::kReshape) continue;
+    if (!is_any_) continue;
     std::vector<std::pair<DomainId, DomainId>> given;  // an axis of the result, and the decider of an operand's
     for (size_t k = 0; k < op.operands.size(); ++k) {
       if (!op.operands[k] || !g.is_tensor(op.operands[k])) continue;
       const auto axes = logical_without_reductions(g, g.tensor_of(op.operands[k]));
       const auto relation = axis_relation(g, op, k, r);
       for (size_t i = 0; i < axes.size() && i < relation.size(); ++i) {
-        const DomainId to = passed_on(op, t, relation[i]);
+        const DomainId to = passed_on(op, t, relation[i], i);
         if (!to || g[axes[i]].iter_type == IterType::kBroadcast) continue;
         if (is_own(to) && g[to].extent != g[axes[i]].extent) continue;
         given.emplace_back(to, decider_[axes[i].index]);

@@ -1,14 +1,17 @@
 // Axes that concretization may make expanded broadcasts, and what decides it for each. Such a broadcast has the stride 0,
 // so a value with another layout must not take its place, even if all elements and extents are the same.
 //
-// The *decider* of an axis is the symbolic axis of an expand or broadcast_in_dim that it follows from. Slices, permutes and
-// pointwise ops pass it on. A reshape or pad lays its elements out one by one, so its axes have none. An axis that
-// operands with several deciders give decides for itself.
+// The *decider* of an axis is the symbolic axis of an expand, broadcast_in_dim or reshape that it follows from. Slices,
+// permutes and pointwise ops pass it on, and so does a reshape for an axis that it keeps. Axes that a reshape merges or
+// splits, or a pad cuts or adds to, are laid out one by one and have none. An axis that operands with several deciders give
+// decides for itself.
 //
-//   // %e = expand %x to [%n] : f32[symbolic %n];  %s = slice %e …;  %r = reshape %s …;  %q = reshape %r …
+//   // %e = expand %x to [%n] : f32[symbolic %n];  %s = slice %e … to [%m] …
+//   // %r = reshape %s to [%m];  %q = reshape %s to [2, %h]
 //   OpenAxes open(g);
 //   open.decider(g, e.i0)   // %e.i0
 //   open.decider(g, s.i0)   // %e.i0
+//   open.decider(g, r.i0)   // %e.i0
 //   open.decider(g, q.i0)   // none
 #pragma once
 
