@@ -23,12 +23,17 @@ Dtype dtype_named(const std::string& name) {
   throw Error(ErrorCode::kUnknownName, "no dtype has this name; use one of DataType", name);
 }
 
-std::pair<Dtype, ConstantBits> number_of(const py::handle& number) {
+std::pair<Dtype, ConstantBits> number_of(const py::handle& number, std::optional<Dtype> wanted) {
   PyObject* o = number.ptr();
   if (PyBool_Check(o)) return {Dtype::kBool, constant_bits(Dtype::kBool, o == Py_True)};
   if (PyLong_Check(o)) {
     int overflow = 0;
     const int64_t n = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow > 0 && wanted == Dtype::kUint64) {
+      const unsigned long long large = PyLong_AsUnsignedLongLong(o);
+      if (!PyErr_Occurred()) return {Dtype::kUint64, ConstantBits{large, 0}};
+      PyErr_Clear();
+    }
     if (overflow != 0)
       throw Error(ErrorCode::kBadLiteral, "an integer does not fit 64 bits; give a float", py::str(number));
     return {Dtype::kInt64, from_int64(Dtype::kInt64, n)};
@@ -113,8 +118,9 @@ Value PythonProgram::define_scalar(const std::string& name, const std::string& d
 }
 
 Value PythonProgram::constant(const Operand& number, const std::optional<std::string>& dtype) {
-  const auto [own, bits] = number_of(number);
-  const Dtype wanted = dtype ? dtype_named(*dtype) : own;
+  const std::optional<Dtype> given = dtype ? std::optional(dtype_named(*dtype)) : std::nullopt;
+  const auto [own, bits] = number_of(number, given);
+  const Dtype wanted = given.value_or(own);
   if (is_complex(own) && !is_complex(wanted))
     throw Error(ErrorCode::kBadLiteral, "a complex number does not fit a real dtype", py::str(number));
   check_holds(wanted, own, bits, py::str(number));

@@ -279,8 +279,8 @@ class PythonProgram {
 };
 
 Dtype dtype_named(const std::string& name);
-// The dtype and bits of a constant for a Python number.
-std::pair<Dtype, ConstantBits> number_of(const py::handle& number);
+// The dtype and bits of a constant for a Python number. An integer of 2^63 or more has a dtype only if u64 is wanted.
+std::pair<Dtype, ConstantBits> number_of(const py::handle& number, std::optional<Dtype> wanted = std::nullopt);
 // The text form of a step.
 std::string step_line(const std::string& kind, const std::vector<StepWord>& operands,
                       const std::vector<std::string>& results, const py::dict& attrs);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/infer/bind.h"
+#include "ir/infer/scalar_operand.h"
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
 #include "ir/verify/verify.h"
@@ -117,10 +118,10 @@ std::vector<Argument> PythonProgram::arguments_of(const py::list& given) const {
                       (is_tensor ? "scalar; give a Python number" : "tensor; give a torch tensor"),
                   "%" + v.name);
     if (!is_tensor) {
-      const auto [dtype, bits] = number_of(a);
+      const auto [dtype, bits] = number_of(a, v.dtype);
       const bool wider = (is_complex(dtype) && !is_complex(v.dtype)) ||
                          (is_floating(dtype) && !is_floating(v.dtype) && !is_complex(v.dtype));
-      if (wider)
+      if (wider || (is_integer(v.dtype) && !holds(v.dtype, dtype, bits)))
         throw Error(ErrorCode::kBadInput,
                     "this input is a scalar of dtype " + std::string(fusebox::text(v.dtype)) +
                         ", and the number does not fit it",

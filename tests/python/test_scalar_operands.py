@@ -289,3 +289,25 @@ def test_infinity_and_nan_are_held():
     x = torch.tensor([1.0, float("inf")], dtype=torch.float16)
     check([x], COMPARISONS, *beside_a_number(float("inf")), True)
     check([x], COMPARISONS, *beside_a_number(float("nan")), True)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "held", "others"),
+    [
+        (torch.uint64, (0, 5, 2**63 - 1, 2**63, 2**64 - 1), (-1, 2**64)),
+        (torch.int64, (-(2**63), -1, 2**63 - 1), (2**63, -(2**63) - 1)),
+        (torch.int32, (-(2**31), 2**31 - 1), (2**31, -(2**31) - 1)),
+        (torch.uint8, (0, 255), (-1, 256)),
+    ],
+)
+def test_a_call_gives_integers_that_the_scalar_holds(dtype, held, others):
+    with FusionDefinition() as fd:
+        x, s = fd.define_tensor([2], dtype=dtype, name="x"), fd.define_scalar(None, dtype, name="s")
+        fd.add_output(fd.ops.add(x, s))
+    zeros = torch.zeros(2, dtype=dtype)
+    for number in (*held, *reversed(held)):
+        assert fd.execute([zeros, number])[0].tolist() == [number, number]
+        for other in others:
+            with pytest.raises(FuseboxError) as caught:
+                fd.execute([zeros, other])
+            assert caught.value.code in ("E0401", "E0104")
