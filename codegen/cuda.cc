@@ -236,7 +236,8 @@ void CudaEmitter::divide_in_loop(RegionId inner, const std::set<ValueId>& diviso
   line("}");
 }
 
-// Whether the op moves a thread's buffer, or a part of it, to the same place of another one of the same size.
+// Whether the op moves a thread's buffer, or a part of it, to the same place of another one of the same size. The place
+// lies in both whatever the conditions around it say.
 bool CudaEmitter::is_move(const Op& op) const {
   if (op.kind != OpKind::kCopy || Operands(op).one("if") || op.operands[1] != op.operands[3]) return false;
   const auto elements_of = [&](ValueId v) {
@@ -245,7 +246,9 @@ bool CudaEmitter::is_move(const Op& op) const {
     return is_own ? constant_integer(g_, g_[def].operands[0]) : std::nullopt;
   };
   const auto to = elements_of(op.operands[0]);
-  return to && to == elements_of(op.operands[2]);
+  if (!to || to != elements_of(op.operands[2])) return false;
+  const auto places = ranges_.of(op.operands[1]);
+  return places && places->least >= 0 && places->most <= *to - op.attrs.integer(AttrKey::kWidth, 1);
 }
 
 // Moves between registers at the head of a branch stand before it. Elsewhere they move what nobody reads; inside, the

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/constant_ranges.h"
 #include "codegen/cuda.h"
 #include "codegen/cuda_expression.h"
 #include "codegen/cuda_names.h"
@@ -24,7 +25,8 @@ namespace fusebox {
 
 class CudaEmitter {
  public:
-  CudaEmitter(const Graph& graph, const CudaOptions& options) : g_(graph), options_(options), names_(graph) {}
+  CudaEmitter(const Graph& graph, const CudaOptions& options)
+      : g_(graph), options_(options), names_(graph), ranges_(graph) {}
 
   // Adds the headers that the text needs to `headers`.
   std::string emit(CudaHeaders& headers);
@@ -113,6 +115,7 @@ class CudaEmitter {
   const Graph& g_;
   const CudaOptions& options_;
   CudaNames names_;
+  const ConstantRanges ranges_;
   CudaHeaders headers_;
   std::string body_, comment_, signature_;
   int depth_ = 1, loops_ = 0;                // of the line that comes next, and the loops around it

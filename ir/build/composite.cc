@@ -53,6 +53,15 @@ ValueId element_count(Graph& g, ValueId x, const Axes& axes) {
   return n;
 }
 
+// What a variance of n elements is divided by. A negative correction must leave 0 for no elements, whose variance is NaN.
+ValueId degrees_of_freedom(Graph& g, ValueId n, int64_t correction) {
+  const RegionId body = Graph::body();
+  const ValueId freedom =
+      scalar::maximum(g, body, scalar::sub(g, body, n, constant_index(g, correction)), constant_index(g, 0));
+  if (correction >= 0) return freedom;
+  return scalar::mul(g, body, freedom, scalar::minimum(g, body, n, constant_index(g, 1)));
+}
+
 ValueId kept(Graph& g, ValueId x, const Axes& axes, size_t rank, bool keepdim) {
   if (!keepdim) return x;
   std::vector<bool> mask(rank);
@@ -84,8 +93,7 @@ VarMean var_mean(Graph& g, ValueId x, const Axes& given, const VarOptions& optio
   const ValueId wide = widened(g, x, "var");
   const WelfordResult w = welford(g, wide, axes);
   const ValueId n = element_count(g, x, axes);
-  const ValueId freedom = scalar::maximum(
-      g, Graph::body(), scalar::sub(g, Graph::body(), n, constant_index(g, options.correction)), constant_index(g, 0));
+  const ValueId freedom = degrees_of_freedom(g, n, options.correction);
   const ValueId variance = truediv(g, w.var_sum, freedom);
   return {narrowed(g, kept(g, variance, axes, rank, options.keepdim), dtype, options.name),
           narrowed(g, kept(g, mean_of(g, w, n), axes, rank, options.keepdim), dtype, {})};
@@ -97,8 +105,7 @@ ValueId var(Graph& g, ValueId x, const Axes& given, const VarOptions& options) {
   const ValueId wide = widened(g, x, "var");
   const WelfordResult w = welford(g, wide, axes);
   const ValueId n = element_count(g, x, axes);
-  const ValueId freedom = scalar::maximum(
-      g, Graph::body(), scalar::sub(g, Graph::body(), n, constant_index(g, options.correction)), constant_index(g, 0));
+  const ValueId freedom = degrees_of_freedom(g, n, options.correction);
   const ValueId variance = kept(g, truediv(g, w.var_sum, freedom), axes, rank_of(g, x), options.keepdim);
   return narrowed(g, variance, g[x].dtype, options.name);
 }

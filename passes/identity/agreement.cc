@@ -106,6 +106,9 @@ class Theorems {
   void add_op(const Tensor& t) {
     if (op_transforms(g_, t).empty()) return;
     const OpKind kind = g_[g_[t.value].def].kind;
+    if (demands(kind, kReduction))
+      return name("stage",
+                  "%" + g_[t.value].name + " is a stage of a reduction: its axes are the parts that splits made");
     name(kind == OpKind::kReshape ? "reshape" : "slice-or-pad",
          kind == OpKind::kReshape ? "%" + g_[t.value].name + " is a reshape: its elements keep their order"
                                   : "%" + g_[t.value].name + " is cut or padded: its elements are shifted");

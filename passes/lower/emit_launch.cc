@@ -150,7 +150,9 @@ class LaunchBuilder {
     std::set<ValueId> seen;
     for (const Nest& nest : plan_.nest_plan.nests) {
       const ValueId v = g_[nest.op].results[0];
-      const auto of_op = op_transforms(g_, g_.tensor_of(v));
+      // A reshape splits by its own sizes. The ops of an `rfactor` have a step's splits.
+      const auto of_op =
+          g_[nest.op].kind == OpKind::kReshape ? op_transforms(g_, g_.tensor_of(v)) : std::vector<TransformId>();
       for (TransformId id : g_.tensor_of(v).transforms) {
         const Transform& t = g_[id];
         if (t.kind != TransformKind::kSplit || g_.is_constant(t.factor)) continue;

@@ -71,6 +71,7 @@ class Extractor {
     }
     std::sort(crossing.begin(), crossing.end());
     for (ValueId v : crossing) border(v);
+    named_scalars();
     for (const auto& [at, op] : ops) copy(op);
     for (const Crossing& c : segment_.outputs) {
       const ValueId v = values_.at(source_.value(c.value));
@@ -82,6 +83,16 @@ class Extractor {
 
  private:
   const Graph& from() const { return source_.fusion(); }
+
+  // Steps may split and resize by scalars that no op of the segment reads, or that one reads behind the tensor.
+  void named_scalars() {
+    for (const Step& step : segment_.steps)
+      for (const StepOperand& operand : step.operands) {
+        if (operand.is_integer() || !operand.domain.empty()) continue;
+        const std::optional<ValueId> named = source_.names.find(operand.value);
+        if (named && from()[*named].def && !from().is_tensor(*named)) value(*named);
+      }
+  }
 
   ValueId value(ValueId v) {
     if (!v) return v;

@@ -94,11 +94,15 @@ class FusionDefinition(Fusion):
         other = type(self)(self.program.name())
         other.program = self.program.copy()
         other._in_place = list(self._in_place)
-        if self.drawn is not None:
-            offset = self.drawn.next
-            moved = Scalar(other, offset.value) if isinstance(offset, Scalar) else offset
-            other.drawn = self.drawn._replace(tensors=list(self.drawn.tensors), next=moved)
+        self._copy_drawn(other)
         return other
+
+    def _copy_drawn(self, other: FusionDefinition) -> None:
+        if self.drawn is None:
+            return
+        offset = self.drawn.next
+        moved = Scalar(other, offset.value) if isinstance(offset, Scalar) else offset
+        other.drawn = self.drawn._replace(tensors=list(self.drawn.tensors), next=moved)
 
     def _set_precision(self, precision: str) -> None:
         if precision not in ("fast", "exact"):
@@ -227,7 +231,7 @@ class FusionDefinition(Fusion):
     def cuda_source(self, inputs: Sequence[Any]) -> dict[str, str]:
         """The CUDA text of each kernel by its name, in the order of the launches, as it is compiled for inputs like these. Of a tensor only
         dtype, shape and strides count, so it may be on any device, `meta` too. Needs no GPU. Segments by ATen have no text."""
-        return dict(self.program.cuda_source(torch_memory.layouts(inputs)))
+        return dict(self.program.cuda_source(torch_memory.layouts(generators.planned(self, inputs))))
 
     def scheduled_text(self, inputs: Sequence[Any] | None = None) -> str:
         """The fusion with its schedule applied, in the text form: each tensor with its loops. With inputs (as for `cuda_source`): a program
@@ -235,7 +239,7 @@ class FusionDefinition(Fusion):
         be compiled for these inputs raises the error that `execute` would raise."""
         if inputs is None:
             return self.program.scheduled_text()
-        return self.program.scheduled_text_for(torch_memory.layouts(inputs))
+        return self.program.scheduled_text_for(torch_memory.layouts(generators.planned(self, inputs)))
 
     # -- execution
     def execute(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None, threads: int = 1) -> list[Any]:
@@ -281,7 +285,7 @@ class FusionDefinition(Fusion):
         """The decisions of the automatic plan for inputs like these, by segment in the order in which they run: the scheduler ("unfused" if none
         takes the segment), its choices, and why the schedulers before it declined. Empty if the fusion has steps, or is `unfused`. Nothing
         runs; the plan is for the GPU of the inputs, or for an H200."""
-        given = list(inputs)
+        given = generators.planned(self, inputs)
         return [
             Decision(segment, scheduler, dict(choices), dict(declined))
             for segment, scheduler, choices, declined in torch_memory.plan(self.program, given, torch_memory.device_of(given, device))
@@ -302,6 +306,7 @@ class FusionDefinition(Fusion):
         as many bytes. Inputs are not written: those that an output overwrites are copied, and their values change from run to run. `runs`
         is at least 1 (E0440). E0212 on a GPU for a fusion with a segment by ATen."""
         where = torch_memory.device_of(inputs, device)
+        inputs = self._completed(list(inputs), device)
         return profile_of(self.program.name(), torch_memory.profile(self.program, inputs, where, runs, threads))
 
     def tune(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, runs: int = 12, device: Any = None) -> Tuned:
@@ -309,9 +314,11 @@ class FusionDefinition(Fusion):
         fastest ones as steps. How the fusion is cut into kernels does not change. Returns the fusion with these steps, which needs no
         search any more and can be recorded, and for each segment what was found; the steps say which ops are fast. This fusion stays as it is; inputs are not written.
         E0440 without a GPU, for a fusion with a schedule, or if `unfused`."""
-        inputs = list(inputs)
+        inputs = self._completed(list(inputs), device)
         program, segments = torch_memory.tune(self.program, inputs, torch_memory.device_of(inputs, device), runs)
-        return Tuned(type(self)._of_program(program, "exact"), tuple(TunedSegment(*s) for s in segments))
+        tuned = type(self)._of_program(program, "exact")
+        self._copy_drawn(tuned)
+        return Tuned(tuned, tuple(TunedSegment(*s) for s in segments))
 
     def launcher(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None) -> Launcher:
         """Runs as `execute` does, and returns what launches the same kernels again on the same memory: for measuring, or for a loop that

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from fusebox import _fusebox
 from fusebox.errors import FuseboxError
-from fusebox.fusion import Drawn
+from fusebox.fusion import Drawn, Fusion
 
 if TYPE_CHECKING:
     import torch
@@ -31,13 +31,23 @@ def signed(word: int) -> int:
 
 def completed(program: _fusebox.Program, drawn: Drawn, inputs: Sequence[Any], device: torch.device) -> list[Any]:
     """The inputs with a seed and an offset at their places. Inputs that have these numbers already are returned as they are."""
+    if len(inputs) != len(program.input_names()) - 2:
+        return list(inputs)
+    return placed(program, drawn, inputs, _draw(program, drawn, list(inputs), device))
+
+
+def planned(fusion: Fusion, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs for a plan. It looks at no value, so no generator is asked for a seed."""
+    return list(inputs) if fusion.drawn is None else placed(fusion.program, fusion.drawn, inputs, (0, 0))
+
+
+def placed(program: _fusebox.Program, drawn: Drawn, inputs: Sequence[Any], words: tuple[int, int]) -> list[Any]:
+    """The inputs with this seed and offset, unless they have such numbers already."""
     names = program.input_names()
     given = list(inputs)
-    if len(given) != len(names) - 2:
-        return given
-    seed, offset = _draw(program, drawn, given, device)
-    for i, number in sorted([(names.index(drawn.seed.name), seed), (names.index(drawn.offset.name), offset)]):
-        given.insert(i, number)
+    if len(given) == len(names) - 2:
+        for i, number in sorted(zip((names.index(drawn.seed.name), names.index(drawn.offset.name)), words)):
+            given.insert(i, number)
     return given
 
 

@@ -21,7 +21,10 @@ def _as_integer(given: object) -> int | None:
     """An integer as Python indexes with it, also NumPy's; None for a bool or anything else."""
     if isinstance(given, bool) or not hasattr(type(given), "__index__"):
         return None
-    return operator.index(given)  # type: ignore[arg-type]
+    number = operator.index(given)  # type: ignore[arg-type]
+    if not -(2**63) <= number < 2**63:
+        raise FuseboxError("E0104", "an integer does not fit 64 bits", str(number))
+    return number
 
 
 def _is_integers(given: object) -> bool:
@@ -340,6 +343,8 @@ class Ops(Pointwise):
         extents = _list(shape, "shape")
         is_drawn = seed is None
         if is_drawn:
+            if self._fd.drawn is None:  # what is refused must leave no seed behind
+                self._fd.program.copy().random(op, _raw_list(extents, "shape"), raw(a), raw(b), 0, 0, dtype_word(dtype))
             drawn = self._drawn()
             seed, offset = Scalar(self._fd, drawn.seed), drawn.next
         words = [raw(self._word(w, what)) for w, what in ((seed, "rng_seed"), (0 if offset is None else offset, "rng_offset"))]
@@ -360,7 +365,9 @@ class Ops(Pointwise):
     @staticmethod
     def _word(given: object, what: str) -> object:
         """A word of 64 bits: a scalar, or an integer modulo 2^64."""
-        return given if isinstance(given, Scalar) else signed(_integer(given, what))
+        if isinstance(given, Scalar):
+            return given
+        return signed(int(given)) if isinstance(given, int) and not isinstance(given, bool) else _integer(given, what)
 
     def _blocks(self, extents: list[Any]) -> Scalar | Tensor | int:
         """Four elements are a block; a part of one counts."""

@@ -44,10 +44,15 @@ class Pointwise:
         names = _NAMES.get(name, ("arg",) if _OPERANDS[name] == 1 else ("arg1", "arg2"))
         given = list(operands)
         for wanted in names[len(given):]:
-            if wanted in named:
-                given.append(named.pop(wanted))
+            if wanted not in named:
+                break
+            given.append(named.pop(wanted))
+        if name == "addcmul" and len(given) == 3 and not named:
+            given.append(1)
+        if twice := sorted(set(named) & set(names[: len(given)])):
+            raise FuseboxError("E0202", f"{name} has its operand {twice[0]} already; give it once", name)
+        if named and set(named) <= set(names):
+            raise FuseboxError("E0202", f"{name} needs its operand {names[len(given)]} too", name)
         if named:
             raise FuseboxError("E0202", f"{name} has no operand of the name {', '.join(sorted(named))}; it takes {', '.join(names)}", name)
-        if name == "addcmul" and len(given) == 3:
-            given.append(1)
         return wrap(self._fd, self._fd.program.pointwise(name, [raw(o) for o in given]))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Iterable, NoReturn, Sequence
 
-from fusebox import torch_memory
+from fusebox import generators, torch_memory
 from fusebox.enums import CacheOp, LoadStoreOpType, MemoryType, ParallelType, SwizzleType, word
 from fusebox.errors import FuseboxError
 from fusebox.fusion import Fusion
-from fusebox.values import Scalar, Tensor, Word, raw_tensor
+from fusebox.values import Scalar, Tensor, Word, raw_tensor, step_word
 
 
 def _words(tensors: Iterable[Tensor]) -> list[Word]:
@@ -58,7 +58,7 @@ class Schedule:
 
     def compile_refusal(self, inputs: Sequence[Any]) -> FuseboxError | None:
         """The reason why the fusion with its steps cannot be compiled for these CPU inputs, or None. Steps that apply singly may not fit together."""
-        refused = self._fd.program.compile_refusal([torch_memory.host_argument(v, f"inputs[{i}]") for i, v in enumerate(inputs)])
+        refused = self._fd.program.compile_refusal([torch_memory.host_argument(v, f"inputs[{i}]") for i, v in enumerate(generators.planned(self._fd, inputs))])
         return None if refused is None else FuseboxError(*refused)
 
     # -- before the schedule of kernels
@@ -92,7 +92,7 @@ class Schedule:
 
     def resize(self, tensor: Tensor, axis: int, left: int | Scalar, right: int | Scalar) -> None:
         loop = self._own(tensor).axis(axis).name
-        widths: list[Word] = [w if isinstance(w, int) else (w.name, "") for w in (left, right)]
+        widths = [step_word(w, "a width") for w in (left, right)]
         self.step("resize", [(tensor.name, loop), *widths], [self._fd.program.fresh_loop(tensor.name, loop + "r")])
 
     def parallelize(self, tensor: Tensor, axis: int, parallel_type: ParallelType) -> None:
@@ -148,7 +148,7 @@ class Schedule:
         equal: int | Scalar | None = None,
     ) -> None:
         """States facts about the product of these sizes. Each launch checks them (E0409), and the kernel relies on them."""
-        bounds: list[Word] = [0 if b is None else b if isinstance(b, int) else (b.name, "") for b in (multiple_of, at_most, below, equal)]
+        bounds = [0 if b is None else step_word(b, "a bound") for b in (multiple_of, at_most, below, equal)]
         self.step("assume", [*((s.name, "") for s in sizes), *bounds])
 
     def bound_launch(self, threads: int, blocks: int = 1, tensors: Sequence[Tensor] = ()) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from fusebox import _fusebox
 from fusebox.enums import dtype_word, torch_dtype
 from fusebox.errors import FuseboxError
+from fusebox.values import number
 
 if TYPE_CHECKING:
     import torch
@@ -21,6 +22,8 @@ def device_of(inputs: Sequence[Any], device: Any) -> "torch.device":
     wanted = None if device is None else torch.device(device)
     if wanted is not None and wanted.type == "cuda" and wanted.index is None:
         wanted = torch.device("cuda", torch.cuda.current_device() if torch.cuda.is_available() else 0)
+    if wanted is not None and wanted.type == "cpu":
+        wanted = torch.device("cpu")  # there is one, whatever its index
     for i, t in enumerate(inputs):
         # A tensor without axes may stay on the CPU beside others on a GPU.
         if not isinstance(t, torch.Tensor) or (t.device.type == "cpu" and t.dim() == 0 and len(inputs) > 1):
@@ -43,6 +46,7 @@ def argument(value: Any, place: str, device: "torch.device") -> object:
     """The value as the extension takes it: (address, dtype, shape, strides, owner), or the number."""
     import torch
 
+    value = number(value)
     if _is_number(value):
         return value
     if not isinstance(value, torch.Tensor):

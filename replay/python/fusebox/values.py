@@ -75,6 +75,7 @@ class Tensor(_Named):
 
     def axis(self, axis: int) -> Loop:
         loops = self.loops()
+        axis = number(axis)  # type: ignore[assignment]
         if not isinstance(axis, int) or not -len(loops) <= axis < len(loops):
             raise FuseboxError("E0206", f"the tensor has {len(loops)} loops, and no loop {axis}", f"%{self.name}")
         return loops[axis]
@@ -86,7 +87,7 @@ class Tensor(_Named):
     def split(self, axis: int, factor: int | Scalar, inner_split: bool = True) -> None:
         """Into an outer and an inner loop. The inner one (the outer one without inner_split) has the factor as its extent."""
         loop = self.axis(axis).name
-        by: Word = factor if isinstance(factor, int) else (factor.name, "")
+        by = step_word(factor, "a factor")
         outer: dict[str, object] = {} if inner_split else {"outer": 1}
         self.step("split", [(self.name, loop), by], self._fresh_loops(loop + "o", loop + "i"), **outer)
 
@@ -175,9 +176,25 @@ def wrap(fd: Fusion, value: _fusebox.Value) -> Tensor | Scalar:
     return Tensor(fd, value) if value.is_tensor else Scalar(fd, value)
 
 
+def number(value: object) -> object:
+    """A number of NumPy as Python's number; anything else as it is."""
+    is_numpy = any(base.__module__ == "numpy" and base.__name__ == "generic" for base in type(value).__mro__)
+    return value.item() if is_numpy else value  # type: ignore[attr-defined]
+
+
 def raw(operand: object) -> object:
     """The operand as the extension takes it."""
-    return operand.value if isinstance(operand, _Named) else operand
+    return operand.value if isinstance(operand, _Named) else number(operand)
+
+
+def step_word(operand: object, what: str) -> Word:
+    """An integer or a scalar as a step names it."""
+    given = number(operand)
+    if isinstance(given, Scalar):
+        return given.name, ""
+    if isinstance(given, int):
+        return given
+    raise FuseboxError("E0215", f"{what} is an integer or a scalar", repr(operand))
 
 
 def raw_tensor(operand: object) -> _fusebox.Value:
