@@ -175,15 +175,7 @@ void Prepared::finish() {
   }
   for (const std::string& name : left) {
     auto loops = w.loops(name);
-    for (; !loops.empty(); loops.pop_back()) {
-      try {
-        w.inline_at(name, loops.back());
-        break;
-      } catch (const Error& e) {
-        if (e.code == ErrorCode::kInternal)
-          throw;  // any other: the loop is not shared, so the next one outwards is tried
-      }
-    }
+    while (!loops.empty() && !w.try_inline_at(name, loops.back())) loops.pop_back();
   }
   if (!left.empty()) w.inline_most();
   if (begins_early) w.dependent_launch();

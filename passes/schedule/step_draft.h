@@ -52,6 +52,7 @@ class StepDraft {
 
   const std::vector<Step>& steps() const { return steps_; }
   std::vector<Step> take() { return std::move(steps_); }
+  void drop_last() { steps_.pop_back(); }
 
  private:
   Step& add(StepKind kind, std::vector<StepOperand> operands, Names results = {});

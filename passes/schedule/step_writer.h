@@ -63,6 +63,8 @@ class StepWriter {
   void assume_multiple(Name size, int64_t divisor);
   void assume_equal(Name size, int64_t value);
   void inline_at(Name tensor, Name domain);
+  // Whether the tensor shares this loop with its readers. If not, no step is written.
+  bool try_inline_at(Name tensor, Name domain);
   void inline_most(const Names& tensors = {});
   void dependent_launch();
 
