@@ -14,7 +14,8 @@ namespace {
 // extent. With kRegrouped, the groups of the reshape must be known.
 bool is_same_position(const Graph& g, AxisRelation relation, DomainId from, const Tensor& to, DomainId at) {
   const IterDomain &a = g[from], &b = g[at];
-  if (relation == AxisRelation::kWithin) return a.extent && a.extent == b.extent && a.iter_type == b.iter_type;
+  if (relation == AxisRelation::kWithin)
+    return a.extent && a.extent == b.extent && a.expanded == b.expanded && a.iter_type == b.iter_type;
   if (relation != AxisRelation::kRegrouped || !to.root.empty()) return true;
   return std::none_of(to.logical.begin(), to.logical.end(),
                       [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; });

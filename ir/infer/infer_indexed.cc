@@ -44,7 +44,7 @@ ResultSpec infer_cat(InferContext& c) {
       continue;
     }
     Axis met = combine(c, meeting, c.operands, i);
-    if (!met.is_broadcast() || met.expanded)
+    if ((!met.is_broadcast() || met.expanded) && constant_integer(c.g, met.size()) != 1)
       for (size_t k = 0; k < meeting.size(); ++k)
         if (meeting[k].is_broadcast() && !meeting[k].expanded)
           fail(c.g, ErrorCode::kShapeMismatch,
