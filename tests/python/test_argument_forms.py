@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -11,7 +13,7 @@ fusebox = pytest.importorskip("fusebox", exc_type=ModuleNotFoundError)
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
-from fusebox import FuseboxError, FusionDefinition  # noqa: E402
+from fusebox import DataType, FuseboxError, FusionDefinition  # noqa: E402
 
 EXAMPLES = settings(deadline=None, max_examples=150, derandomize=True)
 REFUSED = object()
@@ -305,3 +307,47 @@ def test_an_integer_is_an_integer(case):
             assert caught.value.code == "E0207"
         assert fd.ops.squeeze(t, numpy.int64(0)).ndim == len(shape)
         assert fd.ops.sum(t, [numpy.int32(0)]).ndim == len(shape)
+
+
+def test_numbers_of_numpy_are_numbers():
+    with FusionDefinition() as fd:
+        x, s = fd.define_tensor([-1, -1], name="x"), fd.define_scalar(DataType.Int, name="s")
+        y = fd.ops.mul(fd.ops.reshape(x, [np.int64(3), np.int32(2)]), np.float32(2))
+        fd.add_output(fd.ops.add(fd.ops.slice(y, [np.int64(0), 0], [2, 2]), s))
+        y.split(np.int64(0), np.int64(2))
+    assert fd.execute([torch.ones(2, 3), np.int64(4)])[0].tolist() == [[6.0, 6.0], [6.0, 6.0]]
+
+
+@pytest.mark.parametrize("number", (2**63, -(2**63) - 1, 2**70))
+def test_integers_beyond_64_bits_are_refused(number):
+    with FusionDefinition() as fd:
+        x = fd.define_tensor([2, 2], name="x")
+    for call in (lambda: fd.ops.sum(x, number), lambda: fd.ops.triu(x, number), lambda: fd.ops.permute(x, [number, 0]), lambda: fd.ops.var(x, [0], correction=number)):
+        with pytest.raises(FuseboxError) as caught:
+            call()
+        assert caught.value.code == "E0104"
+
+
+def test_a_named_operand_that_is_missing_or_given_twice_is_refused():
+    with FusionDefinition() as fd:
+        x = fd.define_tensor([2], name="x")
+    for call in (lambda: fd.ops.addcmul(x, tensor1=x, value=3.0), lambda: fd.ops.add(x, x, arg1=x)):
+        with pytest.raises(FuseboxError) as caught:
+            call()
+        assert caught.value.code == "E0202"
+
+
+def test_the_variance_of_nothing_is_nan_whatever_the_correction():
+    for correction in (-1, 0, 1):
+        with FusionDefinition() as fd:
+            x = fd.define_tensor([-1, -1], name="x")
+            fd.add_output(fd.ops.var(x, [1], correction=correction))
+        empty, full = torch.ones(2, 0), torch.rand(2, 3)
+        assert fd.execute([empty])[0].isnan().all()
+        assert torch.allclose(fd.execute([full])[0], torch.var(full, 1, correction=correction))
+
+
+def test_the_cpu_has_one_device():
+    with FusionDefinition() as fd:
+        fd.add_output(fd.ops.neg(fd.define_tensor([2], name="x")))
+    assert fd.execute([torch.ones(2)], device="cpu:0")[0].tolist() == [-1.0, -1.0]

@@ -278,3 +278,34 @@ def test_refusals():
     assert refused(lambda fd: fd.ops.normal(0.0, 1j, [3], rng_seed=1)) == "E0204"
     assert refused(lambda fd: fd.ops.uniform(0.0, 1.0, [3], rng_seed=fd.define_scalar(torch.float32))) == "E0204"
     assert refused(lambda fd: fd.ops.uniform(0.0, 1e6, [3], rng_seed=1, dtype=torch.float16)) == "E0216"
+
+
+def unseeded_dropout():
+    with FusionDefinition() as fd:
+        x = fd.define_tensor([-1, -1], name="x")
+        fd.add_output(fd.ops.where(fd.ops.lt(fd.ops.rand_like(x), 0.9), x, 0.0))
+    return fd
+
+
+def test_plans_of_unseeded_random_tensors_take_the_inputs_of_execute():
+    fd, inputs = unseeded_dropout(), [torch.ones(4, 8)]
+    fd.execute(inputs)
+    before = torch.get_rng_state()
+    assert [d.scheduler for d in fd.plan(inputs)] == ["pointwise"]
+    assert list(fd.cuda_source(inputs)) and "uniform" in fd.scheduled_text(inputs)
+    assert fd.sched.compile_refusal(inputs) is None
+    assert torch.equal(before, torch.get_rng_state()), "a plan draws no seed"
+    assert fd.profile(inputs, runs=1)
+    with pytest.raises(FuseboxError) as caught:
+        fd.tune(inputs, device="cpu")
+    assert caught.value.code == "E0440"
+
+
+def test_a_refused_random_tensor_leaves_no_seed_behind():
+    with FusionDefinition() as fd:
+        x = fd.define_tensor([-1], name="x")
+        with pytest.raises(FuseboxError):
+            fd.ops.uniform(0.0, 1.0, [2.0])
+        fd.add_output(fd.ops.neg(x))
+    assert "rng" not in fd.to_string()
+    assert [d.scheduler for d in fd.plan([torch.ones(3)])] == ["pointwise"]
