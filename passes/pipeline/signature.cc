@@ -17,13 +17,14 @@ bool is_planned_by_sizes(const CompileOptions& options) {
   return !options.steps || (!options.steps->empty() && leading_rewrites(*options.steps) == options.steps->size());
 }
 
-SignatureInput signature_of(const Graph& fusion, ValueId v, const BoundInput& given, const MemoryClass* memory) {
+SignatureInput signature_of(const Graph& fusion, ValueId v, const BoundInput& given, const MemoryClass* memory,
+                            bool has_class) {
   SignatureInput input;
   input.name = fusion[v].name;
   input.dtype = fusion[v].dtype;
   input.is_scalar = given.is_scalar;
   if (given.is_scalar) {
-    if (memory && is_integer(input.dtype)) {
+    if (has_class && is_integer(input.dtype)) {
       const SizeClass c = class_of_size(to_int64(input.dtype, given.bits));
       input.most = c.most, input.divisor = c.divisor;
     }
@@ -62,10 +63,11 @@ InputSignature signature_of(const Graph& fusion, const CompileOptions& options) 
   const MemoryClass unknown;
   InputSignature result;
   const auto names = inputs(fusion);
+  const std::vector<bool> shapes = by_classes ? shaping_scalars(fusion) : std::vector<bool>(fusion.values.size());
   for (size_t i = 0; i < names.size() && i < options.inputs.size(); ++i) {
     const auto it = memory.find(fusion[names[i]].name);
     const MemoryClass* classes = !by_classes ? nullptr : it == memory.end() ? &unknown : &it->second;
-    result.inputs.push_back(signature_of(fusion, names[i], options.inputs[i], classes));
+    result.inputs.push_back(signature_of(fusion, names[i], options.inputs[i], classes, shapes[names[i].index]));
   }
   if (options.index_bits != 0) result.facts.push_back({"index width", std::to_string(options.index_bits)});
   return result;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ir/graph/graph.h"
+#include "ir/table/families.h"
 
 namespace fusebox {
 
@@ -35,10 +36,36 @@ SizeClass class_of_size(int64_t size, const Defects& defects) {
   return c;
 }
 
+std::vector<bool> shaping_scalars(const Graph& g) {
+  std::vector<bool> shapes(g.values.size());
+  std::vector<ValueId> open;
+  const auto add = [&](ValueId v) {
+    if (!v || g.is_tensor(v) || shapes[v.index]) return;
+    shapes[v.index] = true;
+    open.push_back(v);
+  };
+  for (const IterDomain& d : g.domains) add(d.extent), add(d.expanded);
+  for (const Transform& t : g.transforms) add(t.factor), add(t.right);
+  for (const Op& op : g.ops) {
+    const bool makes_tensor = !op.results.empty() && g.is_tensor(op.results[0]);
+    const bool reads_data = demands(op.kind, kPointwise) || is_random(op.kind) || op.kind == OpKind::kFull;
+    if (op.kind == OpKind::kAssume || (makes_tensor && !reads_data))
+      for (ValueId v : op.operands) add(v);
+  }
+  while (!open.empty()) {
+    const OpId def = g[open.back()].def;
+    open.pop_back();
+    if (def)
+      for (ValueId v : g[def].operands) add(v);
+  }
+  return shapes;
+}
+
 SizeClasses::SizeClasses(const Graph& g, const Bindings& bindings, const Defects& defects) {
   by_value_.assign(g.values.size(), kUnknown);
+  const std::vector<bool> shapes = shaping_scalars(g);
   for (uint32_t i = 0; i < g.values.size(); ++i)
-    if (const Value& v = g.values[i]; v.kind == ValueKind::kScalar)
+    if (shapes[i])
       if (const auto known = evaluate_integer(g, ValueId(i), bindings)) by_value_[i] = class_of_size(*known, defects);
   by_domain_.assign(g.domains.size(), kUnknown);
   for (uint32_t i = 0; i < g.domains.size(); ++i)

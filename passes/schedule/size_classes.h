@@ -30,7 +30,11 @@ SizeClass class_of_size(int64_t size, const Defects& defects = {});
 // The largest power of two that divides a number, up to `most`, itself a power of two.
 int64_t power_of_two_in(int64_t number, int64_t most);
 
-// The classes of the integer scalars and of the domains of a graph, as far as bindings give their values.
+// For each value, whether it is a scalar that extents, bounds or facts follow from. Any other scalar is data, such as the seed
+// of a random tensor, and no plan depends on it.
+std::vector<bool> shaping_scalars(const Graph& g);
+
+// The classes of these scalars and of the domains of a graph, as far as bindings give their values.
 class SizeClasses {
  public:
   SizeClasses() = default;

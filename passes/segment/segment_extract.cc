@@ -84,14 +84,17 @@ class Extractor {
  private:
   const Graph& from() const { return source_.fusion(); }
 
-  // Steps may split and resize by scalars that no op of the segment reads, or that one reads behind the tensor.
+  // Steps may split and resize by scalars that no op of the segment reads, or that one reads behind the tensor. A fact about
+  // such a scalar would help no kernel.
   void named_scalars() {
-    for (const Step& step : segment_.steps)
+    for (const Step& step : segment_.steps) {
+      if (step.kind == StepKind::kAssume) continue;
       for (const StepOperand& operand : step.operands) {
         if (operand.is_integer() || !operand.domain.empty()) continue;
         const std::optional<ValueId> named = source_.names.find(operand.value);
         if (named && from()[*named].def && !from().is_tensor(*named)) value(*named);
       }
+    }
   }
 
   ValueId value(ValueId v) {
