@@ -309,3 +309,11 @@ def test_a_refused_random_tensor_leaves_no_seed_behind():
         fd.add_output(fd.ops.neg(x))
     assert "rng" not in fd.to_string()
     assert [d.scheduler for d in fd.plan([torch.ones(3)])] == ["pointwise"]
+
+
+def test_one_plan_serves_every_seed():
+    fd, inputs = unseeded_dropout(), [torch.ones(4, 8)]
+    for _ in range(20):
+        fd.execute(inputs)
+    info = fd.cache_info()  # an equal definition of another test may have made the plan
+    assert info.plans_made <= 1 and not [r for r in info.recompiles if "rng" in r]
