@@ -441,6 +441,26 @@ def test_a_full_or_closed_standard_error_changes_no_exit_code(small):
             assert ("%y = f32[5]" in run.stdout) == (code == 0)
 
 
+def test_a_link_stays_and_its_file_is_replaced(small, tmp_path):
+    target, link = tmp_path / "target.txt", tmp_path / "folder" / "link.txt"
+    link.parent.mkdir()
+    link.symlink_to("../target.txt")
+    for _ in range(2):  # first to a file that does not exist
+        assert fusebox("run", small, "--on", "host", "--plan", "automatic", "--save-steps", link).returncode == 0
+        assert link.is_symlink() and target.read_text() and not target.is_symlink()
+        target.write_text("old")
+
+
+def test_an_open_file_is_written_in_place(small, tmp_path):
+    captured, link = tmp_path / "captured", tmp_path / "stdout"
+    link.symlink_to("/proc/self/fd/1")
+    with open(captured, "w", encoding="utf-8") as out:
+        subprocess.run([str(FUSEBOX), "run", str(small), "--on", "host", "--save-steps", str(link)], stdout=out, check=True)
+    assert link.is_symlink()
+    steps, _, report = captured.read_text().partition("@twice on host")
+    assert steps and "%y = f32[5]" in report
+
+
 @pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="a GPU is there")
 def test_a_gpu_that_is_not_there(small, tmp_path):
     path = tmp_path / "b.fuse"
