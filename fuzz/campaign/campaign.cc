@@ -402,9 +402,17 @@ class CampaignRun {
       for (const Death& d : rest) keep_death(w, d, "", {});
       return put_back(std::move(w));
     }
-    if (a.item / kBlockCases != w.range.block)
-      throw Error(ErrorCode::kInternal, "a worker " + a.death + " outside of any case; it printed: " + a.output, "");
     const uint64_t number = a.item;
+    // A case that died while it was drawn is passed over, so a second such death is not its own.
+    const bool is_of_a_case = number / kBlockCases == w.range.block &&
+                              (a.part != kDrawing || std::ranges::none_of(w.range.deadly, [&](const DeadlyCase& d) {
+                                 return d.number == number && d.part == kDrawing;
+                               }));
+    if (!is_of_a_case) {
+      const std::string what = "a worker " + a.death + " outside of any case; ";
+      if (check_of_death(a.death) == "memory") throw Error(ErrorCode::kOutOfMemory, what + "give it more", "--memory");
+      throw Error(ErrorCode::kInternal, what + "it printed: " + a.output);
+    }
     std::erase_if(w.range.deadly, [&](const DeadlyCase& d) { return d.number == number; });
     std::erase_if(w.deaths, [&](const Death& d) { return d.number == number; });
     w.range.deadly.push_back({number, a.part});

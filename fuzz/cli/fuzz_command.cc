@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -147,13 +148,14 @@ void ProgressLine::show(const std::string& line) {
   const double now = now_s();
   if (quiet_ || now < next_) return;
   next_ = now + (is_terminal_ ? kDrawPause_s : kLogPause_s);
-  fmt::print(stderr, "{}{}{}", is_terminal_ ? "\r" : "fuzz: ", line, is_terminal_ ? "\x1b[K" : "\n");
+  std::fputs(fmt::format("{}{}{}", is_terminal_ ? "\r" : "fuzz: ", line, is_terminal_ ? "\x1b[K" : "\n").c_str(),
+             stderr);
   std::fflush(stderr);
   drawn_ = is_terminal_;
 }
 
 void ProgressLine::clear() {
-  if (drawn_) fmt::print(stderr, "\r\x1b[K");
+  if (drawn_) std::fputs("\r\x1b[K", stderr);
   std::fflush(stderr);
   drawn_ = false;
 }

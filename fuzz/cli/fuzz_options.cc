@@ -1,5 +1,6 @@
 // The options and the help of `fusebox fuzz`.
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <memory>
 
 #include "fuzz/cli/commands.h"
@@ -38,14 +39,22 @@ Exits 1 if something was found; with --score, if a defect was missed.
   fusebox fuzz --score --time 30s --jobs 2 --defect split-swapped --defect unswitch-first
   fusebox fuzz --print-case 4294967729)";
 
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+
+// CLI11 takes -1 for a large number where none is negative.
+CLI::Validator unsigned_number() {
+  return {[](const std::string& text) { return text.starts_with("-") ? "give 0 or more" : std::string(); }, "", ""};
+}
+
 }  // namespace
 
 void add_fuzz(CLI::App& app, Common& common, Chosen& chosen) {
   const auto a = std::make_shared<FuzzArguments>();
   CLI::App* c = add_subcommand(app, "fuzz", kAbout, kFooter);
   c->add_option("--time", a->time, "How long: 60, 60s, 5m, 1h; without it, until --runs");
-  c->add_option("--runs", a->runs, "How many cases; 1000 without --runs and --time");
-  c->add_option("--seed", a->seed, "Seed of the campaign")->capture_default_str();
+  c->add_option("--runs", a->runs, "How many cases; 1000 without --runs and --time")
+      ->check(CLI::Range(int64_t{1}, kMost));
+  c->add_option("--seed", a->seed, "Seed of the campaign")->check(unsigned_number())->capture_default_str();
   c->add_option("--jobs", a->jobs, "Worker processes; by default as many as processors and memory allow")
       ->check(CLI::Range(0, 1024));
   c->add_option("--on", a->on, "cuda: judges on a GPU too, beside the host executor")
@@ -60,9 +69,11 @@ void add_fuzz(CLI::App& app, Common& common, Chosen& chosen) {
       ->allow_extra_args(false);
   c->add_option("--out", a->out, "A folder for findings, report and state");
   add_defects(*c, a->defects);
-  c->add_option("--stop-after", a->stop_after, "Ends the campaign after this many findings");
+  c->add_option("--stop-after", a->stop_after, "Ends the campaign after this many findings")
+      ->check(CLI::Range(int64_t{1}, kMost));
   c->add_option("--case-time", a->case_time, "A case that takes longer is a finding; 20s by default");
   c->add_option("--memory", a->memory_mib, "MiB for a process; a case that takes more is a finding; 0: no limit")
+      ->check(CLI::Range(int64_t{0}, kMost >> 20))
       ->capture_default_str();
   c->add_option("--case", a->case_file, "Judges one .fir or .fuse file and runs no campaign")->type_name("FILE");
   c->add_flag("--score", a->score, "Runs a campaign for each seeded defect, or for those of --defect");
@@ -70,7 +81,9 @@ void add_fuzz(CLI::App& app, Common& common, Chosen& chosen) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   c->add_flag("--coverage", a->coverage, "Prints every row of the coverage table");
-  c->add_option("--print-case", a->print_case, "Prints the case of a seed as text and runs nothing")->type_name("SEED");
+  c->add_option("--print-case", a->print_case, "Prints the case of a seed as text and runs nothing")
+      ->type_name("SEED")
+      ->check(unsigned_number());
   c->add_flag("--list-oracles", a->list_oracles, "Lists the oracles and what each judges");
   c->add_flag("--list-defects", a->list_defects, "Lists the seeded defects and what each breaks");
   c->callback([a, c, &common, &chosen] {

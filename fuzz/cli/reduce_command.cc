@@ -1,5 +1,6 @@
 // `fusebox reduce`: makes a finding small.
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <memory>
@@ -122,10 +123,10 @@ int reduce_command(const ReduceArguments& a, Common& common) {
     options.progress = [&](double seconds, uint64_t candidates, const CaseSize& best) {
       if (seconds - shown < 0.5) return;
       shown = seconds;
-      fmt::print(stderr, "\r{:.0f} s, {} candidates: {}  ", seconds, candidates, size_text(best));
+      std::fputs(fmt::format("\r{:.0f} s, {} candidates: {}  ", seconds, candidates, size_text(best)).c_str(), stderr);
     };
   const Reduction r = fuzz::reduce(f, options);
-  if (live) fmt::print(stderr, "\r");
+  if (live) std::fputs("\r", stderr);
   if (!r.shows) return not_shown(r, f, common);
   write_reduced(r, f.defects, a.out);
   print_reduction(r, a.out, !f.defects.empty(), common);

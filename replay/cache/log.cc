@@ -21,7 +21,10 @@ bool has_word(std::string_view list, std::string_view word) {
 std::function<void(const std::string&)> log_of(std::string_view word) {
   const char* const list = std::getenv("FUSEBOX_LOG");
   if (!list || !has_word(list, word)) return nullptr;
-  return [word = std::string(word)](const std::string& line) { fmt::print(stderr, "fusebox: {}: {}\n", word, line); };
+  // Unlike fmt::print, fputs throws nothing where standard error is closed or full.
+  return [word = std::string(word)](const std::string& line) {
+    std::fputs(fmt::format("fusebox: {}: {}\n", word, line).c_str(), stderr);
+  };
 }
 
 }  // namespace fusebox

@@ -1,6 +1,7 @@
 #include "replay/cache/user_cache.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
 
@@ -24,7 +25,9 @@ std::shared_ptr<FusionCache> open_user_cache() {
     // A disk that cannot be written is no fault of the run.
     const bool is_worth_a_line = e.code != ErrorCode::kFileWrite || log_of("cache") != nullptr;
     if (is_worth_a_line)
-      fmt::print(stderr, "fusebox: {} {}: {}; this run has no cache\n", code_text(e.code), e.place, e.what());
+      std::fputs(
+          fmt::format("fusebox: {} {}: {}; this run has no cache\n", code_text(e.code), e.place, e.what()).c_str(),
+          stderr);
     return nullptr;
   }
 }

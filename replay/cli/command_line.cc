@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstring>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <functional>
 #include <new>
+#include <unistd.h>
 
 #include "ir/module/device_properties.h"
 #include "ir/table/defect.h"
@@ -50,12 +52,15 @@ void add_device(CLI::App& command, PlanArguments& plan) {
 }
 
 void add_plan(CLI::App& command, PlanArguments& plan) {
-  command
-      .add_option("--plan", plan.plan,
-                  "automatic: schedulers cut and schedule the program; unfused: one kernel for each op; default: the "
-                  "program's own steps, else automatic")
-      ->check(CLI::IsMember({"automatic", "unfused"}));
-  command.add_flag_callback("--unfused", [&plan] { plan.plan = "unfused"; }, "The same as --plan unfused");
+  CLI::Option* const choice =
+      command
+          .add_option("--plan", plan.plan,
+                      "automatic: schedulers cut and schedule the program; unfused: one kernel for each op; default: "
+                      "the program's own steps, else automatic")
+          ->check(CLI::IsMember({"automatic", "unfused"}));
+  command.add_flag_callback(
+             "--unfused", [&plan] { plan.plan = "unfused"; }, "The same as --plan unfused")
+      ->excludes(choice);
   command.add_flag_callback(
       "--no-infer-contiguity", [&plan] { plan.infer_contiguity = false; },
       "Makes the results of ATen segments contiguous, instead of asking before the run how ATen will lay them out");
@@ -130,8 +135,10 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   c->add_option("FILE", run.file, "A .fir or a .fuse")->required();
   c->add_option("--on", run.on, "The executor: cuda, host or aten; default: cuda if there is a GPU, else host")
       ->check(kExecutors);
-  c->add_option("--steps", run.steps, "A list of steps instead of the program's own schedule");
+  CLI::Option* const run_steps =
+      c->add_option("--steps", run.steps, "A list of steps instead of the program's own schedule");
   add_plan(*c, run.plan);
+  run_steps->excludes(c->get_option("--plan"))->excludes(c->get_option("--unfused"));
   add_precision(*c, run.precision);
   c->add_option("--input", run.inputs, "NAME=SPEC; may be repeated")->take_all()->type_size(1)->allow_extra_args(false);
   c->add_option("--output", run.outputs,
@@ -298,13 +305,16 @@ that hand tensors to one another, why they are not one kernel. The sizes are tho
   c->add_option("A", explain.a, "A domain, %tensor.domain");
   c->add_option("B", explain.b, "Another domain");
   c->add_option("--steps", explain.steps, "A list of steps instead of the program's own schedule");
-  c->add_flag("--plan", explain.plan, "The automatic plan of the program");
+  CLI::Option* const explain_plan = c->add_flag("--plan", explain.plan, "The automatic plan of the program");
   c->add_option("--format", explain.format, "With --plan: text, json or html")
-      ->check(CLI::IsMember({"text", "json", "html"}));
+      ->check(CLI::IsMember({"text", "json", "html"}))
+      ->needs(explain_plan);
   c->add_option("--where", explain.where, "With --plan: the default inputs that it is for, host or gpu")
       ->check(CLI::IsMember({"host", "gpu"}))
+      ->needs(explain_plan)
       ->capture_default_str();
   add_device(*c, explain.device);
+  c->get_option("--device")->needs(explain_plan);
   c->callback([&] { chosen = [&] { return explain_command(explain, common); }; });
 
   std::vector<std::string> verified;
@@ -326,8 +336,9 @@ that hand tensors to one another, why they are not one kernel. The sizes are tho
 
   c = add_subcommand(
       app, "diff", "Compares two programs, or two bundles.",
-      R"(Exits 0 if they are the same, 1 if they differ. Programs that differ only in names and the order of creation are the same. The stages of
-two bundles are compared in order, and the first difference is shown.
+      R"(Exits 0 if they are the same, 1 if they differ. Programs that differ only in their names, the order of creation and dead ops are the same;
+a name that a step gives is a difference. The stages of two bundles are compared in order, then the digests, the recorded inputs, steps,
+options, layouts and code. The first difference is shown. The recorded environments and compiled fusions are not compared.
 
   fusebox diff before.fir after.fir
   fusebox diff yesterday.fuse today.fuse)");
@@ -364,6 +375,9 @@ the program with its steps, and those inputs of the run that a generator made.
 }  // namespace
 
 int run_command_line(int argc, char** argv, std::span<const AddCommand> extra) {
+  // A file that is opened later must not get the number of a closed standard stream. Writing to these still fails.
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);
   Common common;
   Error error(ErrorCode::kInternal, "");
   try {
@@ -380,7 +394,7 @@ int run_command_line(int argc, char** argv, std::span<const AddCommand> extra) {
   try {
     report_error(error, common);
     if (common.subject && exit_code(error.code) == 3) write_reproducer(*common.subject, common);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     // Standard output is closed, or the disk is full. The exit code reports the error.
   }
   return exit_code(error.code);

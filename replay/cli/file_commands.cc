@@ -1,6 +1,8 @@
 // verify, fmt, diff and convert: the commands without an executor.
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "ir/canonical/canonical.h"
 #include "ir/text/print.h"
@@ -28,11 +30,24 @@ std::string head_comment(std::string_view text) {
   return std::string(text.substr(0, end));
 }
 
-std::vector<InputSpecs> without_names(std::vector<InputSpecs> lists) {
+// The number of a graph's input, for its name. Sorts like a number.
+std::string place_of_input(const Graph& g, const std::string& name) {
+  const std::vector<ValueId> all = inputs(g);
+  const auto at = std::find_if(all.begin(), all.end(), [&](ValueId v) { return g[v].name == name; });
+  return fmt::format("{:06}", at - all.begin());
+}
+
+// The default inputs with places instead of names, in the order of the places.
+std::vector<InputSpecs> without_names(const Module& m) {
+  std::vector<InputSpecs> lists = m.input_specs;
   for (InputSpecs& list : lists) {
-    list.graph.clear();
-    for (InputSpec& s : list.specs) s.name.clear();
+    const Graph* const g = find_graph(m, list.graph);
+    if (!g) continue;
+    list.graph = fmt::format("{:06}", g - m.graphs.data());
+    for (InputSpec& s : list.specs) s.name = place_of_input(*g, s.name);
+    std::ranges::stable_sort(list.specs, {}, &InputSpec::name);
   }
+  std::ranges::stable_sort(lists, {}, [](const InputSpecs& list) { return std::pair(list.graph, list.where); });
   return lists;
 }
 
@@ -51,7 +66,80 @@ bool same_modules(const Module& a, const Module& b) {
       if (const Graph* g = find_graph(m, s.graph)) all += canonical_bytes(*g, s) + "\n";
     return all;
   };
-  return decisions(a) == decisions(b) && without_names(a.input_specs) == without_names(b.input_specs);
+  return decisions(a) == decisions(b) && without_names(a) == without_names(b);
+}
+
+// A part of a bundle beside its stages and digests.
+struct Part {
+  std::string name;
+  std::string key;   // without names
+  std::string text;  // one fact a line
+};
+
+Part inputs_of(const Bundle& b, const Graph& fusion) {
+  Part part{"inputs", "", ""};
+  for (const Rank& r : b.ranks)
+    for (const InputRecord& i : r.inputs) {
+      InputSpec unnamed = i.spec;
+      unnamed.name = "x" + place_of_input(fusion, i.spec.name);
+      std::string bytes;
+      if (i.bytes)
+        bytes =
+            " bytes " + text(digest(std::string_view(reinterpret_cast<const char*>(i.bytes->data()), i.bytes->size())));
+      part.key += print(unnamed) + bytes + "\n";
+      part.text += print(i.spec) + bytes + "\n";
+    }
+  return part;
+}
+
+Part steps_of(const Bundle& b, const Graph& fusion) {
+  Part part{"steps", "", ""};
+  for (const StepList& l : b.steps) {
+    part.key += l.name + ":" + canonical_bytes(fusion, l.steps) + "\n";
+    part.text += l.name + "\n" + print_steps(l.steps);
+  }
+  return part;
+}
+
+Part options_of(const Bundle& b) {
+  Part part{"options", "", ""};
+  for (const KeyValue& o : b.options) part.text += o.key + ": " + o.value + "\n";
+  part.key = part.text;
+  return part;
+}
+
+// The layouts of outputs and of what crosses between segments.
+Part layouts_of(const Bundle& b) {
+  Part part{"layouts", "", ""};
+  const auto add = [&](const std::string& name, Dtype dtype, const auto& shape, const auto& strides,
+                       const std::string& rest) {
+    const std::string line =
+        fmt::format(" = {}[{}] strides [{}]{}\n", text(dtype), fmt::join(shape, ", "), fmt::join(strides, ", "), rest);
+    part.key += line;
+    part.text += "%" + name + line;
+  };
+  for (const Rank& r : b.ranks) {
+    part.key += r.executor + "\n";
+    part.text += "on " + r.executor + "\n";
+    for (const OutputRecord& o : r.outputs) add(o.name, o.dtype, o.shape, o.strides, " digest " + text(o.digest));
+    for (const CrossingLayout& c : r.crossings) add(c.value, c.dtype, c.shape, c.strides, " in @" + c.segment);
+  }
+  return part;
+}
+
+Part artifacts_of(const Bundle& b) {
+  Part part{"artifacts", "", ""};
+  for (const Artifact& a : b.artifacts)
+    part.text +=
+        fmt::format("{} {} text {} binary {}\n", a.kernel, a.architecture, text(digest(a.cuda)),
+                    text(digest(std::string_view(reinterpret_cast<const char*>(a.binary.data()), a.binary.size()))));
+  part.key = part.text;
+  return part;
+}
+
+// What a bundle says of its run, in the order in which one part may explain the next.
+std::vector<Part> parts_of(const Bundle& b, const Graph& fusion) {
+  return {inputs_of(b, fusion), steps_of(b, fusion), options_of(b), layouts_of(b), artifacts_of(b)};
 }
 
 struct Difference {
@@ -79,11 +167,17 @@ Difference difference(const LoadedFile& a, const LoadedFile& b) {
     return all;
   };
   const std::string was = digests(*a.bundle), is = digests(*b.bundle);
-  if (was == is) return {};
-  for (const StageDigest& d : a.bundle->digests)
-    if (const Digest* other = find_digest(*b.bundle, d.name); !other || *other != d.digest)
-      return {d.name, text_diff(was, is, 0)};
-  return {"outcome", text_diff(was, is, 0)};
+  if (was != is) {
+    for (const StageDigest& d : a.bundle->digests)
+      if (const Digest* other = find_digest(*b.bundle, d.name); !other || *other != d.digest)
+        return {d.name, text_diff(was, is, 0)};
+    return {"outcome", text_diff(was, is, 0)};
+  }
+  const std::vector<Part> before = parts_of(*a.bundle, main_graph(a.module));
+  const std::vector<Part> after = parts_of(*b.bundle, main_graph(b.module));
+  for (size_t i = 0; i < before.size(); ++i)
+    if (before[i].key != after[i].key) return {before[i].name, text_diff(before[i].text, after[i].text, 0)};
+  return {};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <map>
@@ -62,13 +63,14 @@ class Progress {
     next_ = now + (is_terminal_ ? 0.1 : kLogPause_s);
     const std::string line = fmt::format("{} of {} bundles, {} failed, {:.0f} a second", count, all_, failed,
                                          static_cast<double>(count) / now);
-    fmt::print(stderr, "{}{}{}", is_terminal_ ? "\r" : "gate: ", line, is_terminal_ ? "\x1b[K" : "\n");
+    std::fputs(fmt::format("{}{}{}", is_terminal_ ? "\r" : "gate: ", line, is_terminal_ ? "\x1b[K" : "\n").c_str(),
+               stderr);
     std::fflush(stderr);
     drawn_ = is_terminal_;
   }
   // Clears the line before other text is printed.
   void clear() {
-    if (drawn_) fmt::print(stderr, "\r\x1b[K");
+    if (drawn_) std::fputs("\r\x1b[K", stderr);
     drawn_ = false;
   }
 

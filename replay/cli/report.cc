@@ -24,7 +24,8 @@ void report_error(const Error& e, const Common& common) {
   note(code_text(e.code) + (e.place.empty() ? "" : " " + e.place) + ": " + e.what());
 }
 
-void note(std::string_view text) { fmt::print(stderr, "fusebox: {}\n", text); }
+// Unlike fmt::print, fputs throws nothing where standard error is closed or full.
+void note(std::string_view text) { std::fputs(fmt::format("fusebox: {}\n", text).c_str(), stderr); }
 
 int exit_code(ErrorCode code) { return row_of(code).outcome == Outcome::kInternal ? 3 : 2; }
 

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "codegen/cuda.h"
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
@@ -38,28 +41,33 @@ CompileAttempt compile_file(const LoadedFile& file, const std::optional<DevicePr
   return try_compile(fusion, bind_sizes(fusion, sizes), options);
 }
 
+// Lines of a comment: a recorded text may have several.
+std::string comment(const std::string& text) {
+  std::string out = "// ";
+  for (const char letter : text) out += letter == '\n' ? "\n//     " : std::string(1, letter);
+  return out + "\n";
+}
+
 std::string describe_bundle(const Bundle& b) {
-  std::string out = "// bundle of @" + b.program + "\n";
-  for (const KeyValue& o : b.options) out += "// option " + o.key + ": " + o.value + "\n";
-  for (const StageDigest& d : b.digests) out += fmt::format("// digest {:<12} {}\n", d.name, text(d.digest));
+  std::string out = comment("bundle of @" + b.program);
+  for (const KeyValue& o : b.options) out += comment("option " + o.key + ": " + o.value);
+  for (const StageDigest& d : b.digests) out += comment(fmt::format("digest {:<12} {}", d.name, text(d.digest)));
   for (const Rank& r : b.ranks) {
-    out += "// run on " + r.executor + "\n";
-    for (const KeyValue& e : r.environment) out += "//   " + e.key + ": " + e.value + "\n";
+    out += comment("run on " + r.executor);
+    for (const KeyValue& e : r.environment) out += comment("  " + e.key + ": " + e.value);
     for (const InputRecord& i : r.inputs)
-      out += "//   input " + print(i.spec) + (i.bytes ? " (its bytes are in the bundle)" : "") + "\n";
-    for (const OutputRecord& o : r.outputs) {
-      out += "//   output %" + o.name + " " + std::string(text(o.dtype)) + "[";
-      for (size_t k = 0; k < o.shape.size(); ++k) out += (k ? ", " : "") + std::to_string(o.shape[k]);
-      out += "] " + text(o.digest) + "\n";
-    }
+      out += comment("  input " + print(i.spec) + (i.bytes ? " (its bytes are in the bundle)" : ""));
+    for (const OutputRecord& o : r.outputs)
+      out += comment(
+          fmt::format("  output %{} {}[{}] {}", o.name, text(o.dtype), fmt::join(o.shape, ", "), text(o.digest)));
     if (r.failure)
-      out += "//   failed: " + code_text(r.failure->code) + " " + r.failure->place + ": " + r.failure->message + "\n";
+      out += comment("  failed: " + code_text(r.failure->code) + " " + r.failure->place + ": " + r.failure->message);
   }
   for (const CacheRecord& r : b.records)
     if (r.compiled)
-      out += fmt::format("// compiled fusion @{} for {}, {} kernels, {} binaries, {}\n", part_of(r.key, "program"),
-                         part_of(r.key, "target"), r.compiled->code.graphs.size() / 2, r.compiled->images.size(),
-                         text(digest(*r.compiled)));
+      out += comment(fmt::format("compiled fusion @{} for {}, {} kernels, {} binaries, {}", part_of(r.key, "program"),
+                                 part_of(r.key, "target"), r.compiled->code.graphs.size() / 2,
+                                 r.compiled->images.size(), text(digest(*r.compiled))));
   return out;
 }
 

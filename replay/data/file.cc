@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <random>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -64,6 +66,32 @@ Container read_into(const std::string& path, size_t limit_bytes) {
   return contents;
 }
 
+// The end of a chain of links. It need not exist. An open file of this process, such as /dev/stdout, is no link here: it
+// is given as its number.
+struct Target {
+  std::string path;
+  int open_file = -1;
+};
+
+Target target_of(const std::string& path) {
+  constexpr int kMostLinks = 40;
+  namespace fs = std::filesystem;
+  const fs::path open_files = "/proc/" + std::to_string(::getpid()) + "/fd";
+  Target target{path};
+  for (int i = 0; i < kMostLinks; ++i) {
+    std::error_code error;
+    const fs::path at = target.path;
+    const fs::path link = fs::read_symlink(at, error);
+    if (error) break;
+    if (fs::canonical(at.parent_path().empty() ? "." : at.parent_path(), error) == open_files && !error) {
+      target.open_file = std::atoi(at.filename().c_str());
+      break;
+    }
+    target.path = at.parent_path() / link;
+  }
+  return target;
+}
+
 }  // namespace
 
 std::vector<std::byte> read_file(const std::string& path, size_t limit_bytes) {
@@ -74,9 +102,13 @@ std::string read_text_file(const std::string& path, size_t limit_bytes) {
 }
 
 void write_file(const std::string& path, std::span<const std::byte> bytes) {
+  const Target target = target_of(path);
   struct stat status{};
-  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    const Descriptor device{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
+  const bool is_open = target.open_file >= 0;
+  if (is_open || (::stat(target.path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))) {
+    // A second opening of a file would write over what the first has written.
+    const Descriptor device{is_open ? ::fcntl(target.open_file, F_DUPFD_CLOEXEC, 0)
+                                    : ::open(target.path.c_str(), O_WRONLY | O_CLOEXEC)};
     if (device.number < 0) fail(ErrorCode::kFileWrite, path, "written", errno);
     if (const int error = write_all(device.number, bytes)) fail(ErrorCode::kFileWrite, path, "written", error);
     return;
@@ -84,7 +116,7 @@ void write_file(const std::string& path, std::span<const std::byte> bytes) {
   // The random number keeps it apart from a file that a process of the same number left behind when it was killed.
   static const uint64_t drawn = std::random_device()();
   static std::atomic<uint64_t> serial{0};
-  const std::string own = path + "." + std::to_string(::getpid()) + "." + std::to_string(drawn) + "." +
+  const std::string own = target.path + "." + std::to_string(::getpid()) + "." + std::to_string(drawn) + "." +
                           std::to_string(serial.fetch_add(1)) + ".part";
   int error = 0;
   {
@@ -96,7 +128,7 @@ void write_file(const std::string& path, std::span<const std::byte> bytes) {
     if (::close(file.number) != 0 && error == 0) error = errno;
     file.number = -1;
   }
-  if (error == 0 && ::rename(own.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0 && ::rename(own.c_str(), target.path.c_str()) != 0) error = errno;
   if (error != 0) {
     ::unlink(own.c_str());
     fail(ErrorCode::kFileWrite, path, "written", error);

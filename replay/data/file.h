@@ -16,8 +16,8 @@ std::vector<std::byte> read_file(const std::string& path, size_t limit_bytes = s
 std::string read_text_file(const std::string& path, size_t limit_bytes = size_t{1} << 32);
 
 // Writes a private file in the same folder, flushes it to the disk and renames it. On any failure it removes the
-// private file, leaves an existing file of the name as it is, and throws kFileWrite. A device or a pipe, such as
-// /dev/stdout, is written in place.
+// private file, leaves an existing file of the name as it is, and throws kFileWrite. A link stays, and the file that it
+// leads to is replaced. A device, a pipe, and a file that this process has open, such as /dev/stdout, are written in place.
 void write_file(const std::string& path, std::span<const std::byte> bytes);
 void write_file(const std::string& path, std::string_view text);
 

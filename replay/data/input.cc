@@ -27,6 +27,21 @@ std::string spec_text(std::string_view text) {
   return std::string(rest) + "_" + std::string(word);
 }
 
+// Whether the text is a number without a dtype.
+bool is_bare_number(std::string_view text) {
+  const bool starts_number = !text.empty() && (text[0] == '-' || (text[0] >= '0' && text[0] <= '9'));
+  return starts_number && text.find_first_of("_ ") == std::string_view::npos;
+}
+
+InputSpec read_spec(const std::string& name, std::string_view text) {
+  try {
+    return parse_input_spec(name, spec_text(text));
+  } catch (const Error& e) {
+    throw Error(ErrorCode::kBadInputSpec, "the spec of this input cannot be read: " + std::string(e.what()),
+                "%" + name);
+  }
+}
+
 }  // namespace
 
 InputOption parse_input_option(std::string_view text) {
@@ -44,16 +59,17 @@ InputOption parse_input_option(std::string_view text) {
     option.file = std::string(spec);
     return option;
   }
-  try {
-    option.spec = parse_input_spec(name, spec_text(spec));
-  } catch (const Error& e) {
-    throw Error(ErrorCode::kBadInputSpec, "the spec of this input cannot be read: " + std::string(e.what()),
-                "%" + option.name);
-  }
+  option.spec = read_spec(option.name, spec);
+  if (is_bare_number(spec)) option.number = std::string(spec);
   return option;
 }
 
 Argument make_argument(const InputOption& option, Dtype dtype, bool is_scalar) {
+  if (is_scalar && !is_complex(dtype) && !option.number.empty()) {
+    const bool is_truth = is_boolean(dtype) && (option.number == "0" || option.number == "1");
+    const std::string given = is_truth ? (option.number == "1" ? "true" : "false") : option.number;
+    return make_argument(read_spec(option.name, std::string(text(dtype)) + " " + given));
+  }
   if (option.spec) return make_argument(*option.spec);
   TensorData t = read_npy(option.file, dtype);
   if (!is_scalar) return Argument::of(std::move(t));

@@ -37,11 +37,13 @@ std::vector<ConstantBits> boundary_values(Dtype dtype);
 struct InputOption {
   std::string name;
   std::optional<InputSpec> spec;
-  std::string file;  // if there is no spec
+  std::string number;  // of a scalar's spec without a dtype, which then takes that of the program's scalar
+  std::string file;    // if there is no spec
 };
-// `x=f32[5,7] uniform -1 1 seed 7`, `x=file.npy`, `s=0.5_f32`, `s=f64 0.5`. Throws kBadInputSpec, at the name.
+// `x=f32[5,7] uniform -1 1 seed 7`, `x=file.npy`, `s=0.5_f32`, `s=f64 0.5`, `s=0.5`. Throws kBadInputSpec, at the name.
 InputOption parse_input_option(std::string_view text);
-// The argument that an option stands for. A file's numbers become elements of `dtype`, as read_npy says.
+// The argument that an option stands for. A file's numbers become elements of `dtype`, as read_npy says. A number
+// without a dtype becomes a scalar of `dtype`, if that is not complex; 0 and 1 are values of bool.
 Argument make_argument(const InputOption& option, Dtype dtype, bool is_scalar);
 
 }  // namespace fusebox

@@ -179,6 +179,7 @@ bool converts_exactly(Dtype from, ConstantBits bits, Dtype to, ConstantBits& res
 }
 
 std::string shown(Dtype dtype, ConstantBits bits) {
+  if (dtype == Dtype::kUint64) return std::to_string(bits.low);
   return is_integer(dtype) ? std::to_string(to_int64(dtype, bits)) : std::to_string(to_double(dtype, bits));
 }
 

@@ -229,6 +229,16 @@ def test_show_of_a_bundle_says_how_it_was_recorded(bundle):
     assert "run on host" in text and "digest outputs" in text and "input %x" in text and "fusion @twice" in text
 
 
+def test_recorded_texts_of_several_lines_stay_comments(bundle, tmp_path):
+    data = bundle.read_bytes()
+    other = tmp_path / "lines.fuse"
+    at = data.index(b"cuda_options")
+    assert at > 0
+    other.write_bytes(data[:at] + b"cuda\noptions" + data[at + 12:])
+    text = written(tmp_path, fusebox("show", other).stdout, "shown.fir")
+    assert fusebox("fmt", text).returncode == 0
+
+
 @pytest.mark.parametrize("program", FILES, ids=lambda p: p.stem)
 def test_fmt_is_a_fixed_point(program, tmp_path):
     once = fusebox("fmt", program).stdout
@@ -264,6 +274,46 @@ def test_diff_of_bundles_names_the_stage(small, bundle, tmp_path):
     assert fusebox("diff", bundle, bundle).returncode == 0
     run = fusebox("diff", bundle, other, "--json")
     assert run.returncode == 1 and only(run)["first_difference"] == "outputs"
+
+
+TWO = """fusion @two {{
+  %{a} = input f32[4] contiguous
+  %{b} = input f32[4] contiguous
+  %z = sub %{a}, %{b}
+  output %z
+}}
+inputs @two host {{
+  %{first} = f32[4] {of_first}
+  %{second} = f32[4] {of_second}
+}}
+"""
+
+
+def test_diff_takes_default_inputs_by_their_places(tmp_path):
+    def program(name, a, b, first, of_first, second, of_second):
+        return written(tmp_path, TWO.format(a=a, b=b, first=first, of_first=of_first, second=second, of_second=of_second), name)
+    one, other = "normal seed 1", "normal seed 2"
+    base = program("base.fir", "a", "b", "a", one, "b", other)
+    assert fusebox("diff", base, program("order.fir", "a", "b", "b", other, "a", one)).returncode == 0
+    assert fusebox("diff", base, program("names.fir", "b", "a", "b", one, "a", other)).returncode == 0
+    assert fusebox("diff", base, program("exchanged.fir", "a", "b", "b", one, "a", other)).returncode == 1
+
+
+def test_diff_of_bundles_sees_inputs_whose_outputs_are_one(tmp_path):
+    path = written(tmp_path, """fusion @f {
+  %a = input f32[4] contiguous
+  %z = mul %a, 0.0_f32
+  %c = ge %z, 0.0_f32
+  output %c
+}
+""")
+    bundles = [tmp_path / "1.fuse", tmp_path / "2.fuse"]
+    for value, bundle in enumerate(bundles):
+        run = fusebox("run", path, "--on", "host", "--input", f"a=f32[4] constant value {value}.0_f32", "--record", bundle)
+        assert run.returncode == 0, run.stderr
+    report = only(fusebox("diff", *bundles, "--json"))
+    assert report["first_difference"] == "inputs" and "constant" in report["difference"]
+    assert fusebox("diff", bundles[0], bundles[0]).returncode == 0
 
 
 def test_convert_there_and_back(small, tmp_path):
@@ -313,7 +363,10 @@ def test_inputs_that_do_not_fit_together():
 
 
 @pytest.mark.parametrize("arguments", [[], ["walk"], ["run"], ["run", "f.fir", "--on", "abacus"], ["replay", "f.fuse", "--from", "nowhere"],
-                                       ["show", "f.fir", "--level", "moon"], ["run", "f.fir", "--threads", "0"]])
+                                       ["show", "f.fir", "--level", "moon"], ["run", "f.fir", "--threads", "0"],
+                                       ["run", "f.fir", "--steps", "s.txt", "--unfused"], ["run", "f.fir", "--steps", "s.txt", "--plan", "automatic"],
+                                       ["run", "f.fir", "--plan", "automatic", "--unfused"],
+                                       ["explain", "f.fir", "%y.i0", "%x.i0", "--format", "html"], ["explain", "f.fir", "%y.i0", "%x.i0", "--device", "h100"]])
 def test_usage(arguments):
     assert error_of(*arguments)[0] == "E0440"
 
@@ -375,6 +428,37 @@ def test_a_full_disk(small):
     with open("/dev/full", "w", encoding="ascii") as full:
         run = subprocess.run([str(FUSEBOX), "fmt", str(small)], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert run.returncode == 2 and "E0431" in run.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_full_or_closed_standard_error_changes_no_exit_code(small):
+    for words, code in ((["fmt", "missing.fir"], 2), (["run", str(small), "--bogus"], 2), (["run", str(small), "--on", "host"], 0)):
+        for redirection in ("2>/dev/full", "2>&-"):
+            command = f'"$0" "$@" {redirection}'
+            run = subprocess.run(["bash", "-c", command, str(FUSEBOX), *words], stdout=subprocess.PIPE, text=True, check=False,
+                                 env={**os.environ, "FUSEBOX_LOG": "cache", "FUSEBOX_CACHE_DIR": str(small)})
+            assert run.returncode == code, (words, redirection)
+            assert ("%y = f32[5]" in run.stdout) == (code == 0)
+
+
+def test_a_link_stays_and_its_file_is_replaced(small, tmp_path):
+    target, link = tmp_path / "target.txt", tmp_path / "folder" / "link.txt"
+    link.parent.mkdir()
+    link.symlink_to("../target.txt")
+    for _ in range(2):  # first to a file that does not exist
+        assert fusebox("run", small, "--on", "host", "--plan", "automatic", "--save-steps", link).returncode == 0
+        assert link.is_symlink() and target.read_text() and not target.is_symlink()
+        target.write_text("old")
+
+
+def test_an_open_file_is_written_in_place(small, tmp_path):
+    captured, link = tmp_path / "captured", tmp_path / "stdout"
+    link.symlink_to("/proc/self/fd/1")
+    with open(captured, "w", encoding="utf-8") as out:
+        subprocess.run([str(FUSEBOX), "run", str(small), "--on", "host", "--save-steps", str(link)], stdout=out, check=True)
+    assert link.is_symlink()
+    steps, _, report = captured.read_text().partition("@twice on host")
+    assert steps and "%y = f32[5]" in report
 
 
 @pytest.mark.skipif(os.path.exists("/dev/nvidiactl"), reason="a GPU is there")

@@ -127,6 +127,24 @@ TEST(Input, OptionsOfTheCommandLine) {
   EXPECT_EQ(make_argument(parse_input_option("s=0.5_f32"), Dtype::kFloat, true).dtype, Dtype::kFloat);
   EXPECT_EQ(make_argument(parse_input_option("s=i32 -3"), Dtype::kInt32, true).bits.low, ~uint64_t{2});
   EXPECT_EQ(make_argument(parse_input_option("s=bool true"), Dtype::kBool, true).bits.low, 1u);
+  // A number without a dtype takes the scalar's.
+  const auto number = [](const std::string& given, Dtype dtype) {
+    const Argument a = make_argument(parse_input_option("s=" + given), dtype, true);
+    EXPECT_EQ(a.dtype, dtype) << given;
+    return to_double(dtype, a.bits);
+  };
+  EXPECT_EQ(number("0.5", Dtype::kFloat), 0.5);
+  EXPECT_EQ(number("-2", Dtype::kBfloat16), -2);
+  EXPECT_EQ(number("1e3", Dtype::kDouble), 1000);
+  EXPECT_EQ(number("3", Dtype::kInt32), 3);
+  EXPECT_EQ(number("3", Dtype::kIndex), 3);
+  EXPECT_EQ(number("0x10", Dtype::kUint8), 16);
+  EXPECT_EQ(number("1", Dtype::kBool), 1);
+  EXPECT_EQ(number("0", Dtype::kBool), 0);
+  EXPECT_EQ(number("true", Dtype::kBool), 1);
+  for (const auto& [given, dtype] : {std::pair("300", Dtype::kInt8), {"0.5", Dtype::kInt32}, {"2", Dtype::kBool}})
+    testing::expect_error(ErrorCode::kBadInputSpec, "%s",
+                          [&] { make_argument(parse_input_option(std::string("s=") + given), dtype, true); });
   // A printed spec parses back.
   const std::string printed = print(*x.spec);
   EXPECT_EQ(*parse_input_option(printed).spec, *x.spec) << printed;

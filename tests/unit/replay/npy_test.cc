@@ -88,6 +88,15 @@ TEST(Npy, ValuesThatDoNotFitAreRefused) {
   read_as("f64[1] constant -3.0 0.0", Dtype::kInt8)();
 }
 
+TEST(Npy, TheRefusedValueIsNamed) {
+  try {
+    parse_npy(format_npy(made("u64[1] constant value 18446744073709551610_u64")), Dtype::kInt64, "t.npy");
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("18446744073709551610"), std::string::npos) << e.what();
+  }
+}
+
 TEST(Npy, DamagedBytesAreRefused) {
   const std::vector<std::byte> good = format_npy(made("f32[3, 4] normal"));
   for (size_t length = 0; length < good.size(); ++length)
