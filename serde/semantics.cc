@@ -1,7 +1,10 @@
 #include "serde/semantics.h"
 
+#include <algorithm>
 #include <string>
 
+#include "ir/graph/name_index.h"
+#include "ir/verify/input_spec.h"
 #include "ir/verify/verify.h"
 
 namespace fusebox {
@@ -71,6 +74,46 @@ void expect_levels(const std::vector<Graph>& graphs, size_t begin, size_t end, L
       invalid(Place(Place(place, "graphs"), i), "the graph stands at another level than its place asks for");
 }
 
+// Each stage holds programs of its own level. A fusion may be given at any.
+void expect_levels(const StageRecord& stage, const Place& place) {
+  const std::vector<Graph>& graphs = stage.module.graphs;
+  switch (stage.stage) {
+    case Stage::kFusion:
+      return;
+    case Stage::kConcretized:
+    case Stage::kSegments:
+    case Stage::kScheduled:
+      for (size_t i = 0; i < graphs.size(); ++i)
+        if (graphs[i].level != Level::kMath) expect_levels(graphs, i, i + 1, Level::kScheduled, place);
+      return;
+    case Stage::kKernel:
+      return expect_levels(graphs, 0, graphs.size(), Level::kKernel, place);
+    case Stage::kHost:
+      expect_levels(graphs, 0, std::min<size_t>(graphs.size(), 1), Level::kHost, place);
+      return expect_levels(graphs, 1, graphs.size(), Level::kKernel, place);
+  }
+}
+
+// Recorded inputs are taken in the order of the fusion's own. How many are missing, a run says.
+void check_inputs(const Graph& fusion, const std::vector<InputRecord>& records, const Place& place) {
+  const std::vector<ValueId> wanted = inputs(fusion);
+  NameIndex values(fusion);
+  for (size_t i = 0; i < records.size(); ++i) {
+    const InputSpec& spec = records[i].spec;
+    const Place record(place, i), at(record, "spec");
+    try {
+      check_spec(fusion, values, spec);
+    } catch (const Error& e) {
+      fail(e, at.text());
+    }
+    if (i >= wanted.size() || spec.name != fusion[wanted[i]].name)
+      invalid(at, "the input stands at another place than in the fusion");
+    if (spec.dtype != fusion[wanted[i]].dtype || spec.is_scalar == fusion.is_tensor(wanted[i]))
+      invalid(at, "the fusion wants " + std::string(text(fusion[wanted[i]].dtype)) +
+                      (fusion.is_tensor(wanted[i]) ? " in a tensor" : " as a scalar"));
+  }
+}
+
 }  // namespace
 
 void check_meaning(const CacheRecord& r, const Place& place) {
@@ -90,9 +133,20 @@ void check_meaning(const CacheRecord& r, const Place& place) {
 }
 
 void check_meaning(const Bundle& b, const Place& place) {
-  const Place stages(place, "stages"), steps(place, "steps");
-  for (size_t i = 0; i < b.stages.size(); ++i) check_meaning(b.stages[i].module, Place(Place(stages, i), "module"));
+  const Place stages(place, "stages"), steps(place, "steps"), ranks(place, "ranks");
+  for (size_t i = 0; i < b.stages.size(); ++i) {
+    const Place stage(stages, i), module(stage, "module");
+    check_meaning(b.stages[i].module, module);
+    expect_levels(b.stages[i], module);
+  }
   for (size_t i = 0; i < b.steps.size(); ++i) check_steps(b.steps[i].steps, Place(Place(steps, i), "steps"));
+  if (const Module* given = find_stage(b, Stage::kFusion); given && !given->graphs.empty()) {
+    for (size_t i = 0; i < b.steps.size(); ++i)
+      if (!find_graph(*given, b.steps[i].graph))
+        invalid(Place(Place(steps, i), "graph"), "the steps are of a program that stage fusion does not hold");
+    for (size_t i = 0; i < b.ranks.size(); ++i)
+      check_inputs(main_graph(*given), b.ranks[i].inputs, Place(Place(ranks, i), "inputs"));
+  }
   const Place records(place, "records");
   for (size_t i = 0; i < b.records.size(); ++i) check_meaning(b.records[i], Place(records, i));
 }

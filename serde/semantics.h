@@ -1,8 +1,9 @@
 // The last phase of decoding: the meaning of programs, steps and segmentations, on values that passed structure.h.
 //
 // Throws kInvalidField for a step that does not follow its row of step_table.inc, or the error that ir/verify/verify.h
-// finds, with the field before its place (`module.graphs[0] %x`, `module @f`). It does not ask whether a step applies
-// to a graph.
+// finds, with the field before its place (`module.graphs[0] %x`, `module @f`). In a bundle the recorded inputs are those
+// of the fusion, in its order, and each stage holds programs of its level. It does not ask whether a step applies to a
+// graph.
 #pragma once
 
 #include "serde/bundle.h"

@@ -28,15 +28,15 @@ constexpr const char* kMeetsItself =
     "an output overwrites this input, but several elements of it lie at one place; copy it to memory where they lie "
     "apart";
 
-// Binds sizes and scalar inputs, evaluates every scalar of the body, and checks the sizes. Throws, with an input or
-// axis as the place:
+// Binds a fusion's sizes and scalar inputs, evaluates every scalar of the body, and checks the sizes. Throws kWrongLevel
+// for another program, and, with an input or axis as the place:
 // - kMissingInput: too few inputs, or a size that no input has;
 // - kBadInput: a rank, constant extent, broadcast or stride that does not fit, a negative extent, a slice beyond its
 //   axis, an input that is overwritten and meets itself;
 // - kSizeMismatch: a symbol with two values, operands that differ in an extent, a reshape that does not fit;
 // - kIndexOutOfRange: a scalar index of select outside its axis.
 Bindings bind_sizes(const Graph& g, std::span<const BoundInput> given);
-// bind_sizes without its last part.
+// bind_sizes without its last part, also for a host program.
 Bindings bind_inputs(const Graph& g, std::span<const BoundInput> given);
 // The last part of bind_sizes: checks the extents and bounds of every op as far as the bindings tell. A concretized
 // program can be checked again.

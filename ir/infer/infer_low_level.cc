@@ -208,6 +208,8 @@ void check_low_level(const OpView& c) {
   switch (c.kind) {
     case OpKind::kFor:
       for (size_t i = 0; i < 3; ++i) need_index(c, o(i));
+      if (o(2) && constant_integer(g, o(2)).value_or(1) < 1)
+        fail(g, ErrorCode::kBadAttribute, "for needs a step of 1 or more", {});
       return;
     case OpKind::kIf:
     case OpKind::kCheck:

@@ -203,6 +203,9 @@ bool meets_itself(std::span<const int64_t> shape, std::span<const int64_t> strid
 Bindings bind_inputs(const Graph& g, std::span<const BoundInput> given) { return Binder(g, given).run(); }
 
 Bindings bind_sizes(const Graph& g, std::span<const BoundInput> given) {
+  if (g.level != Level::kMath && g.level != Level::kScheduled)
+    throw Error(ErrorCode::kWrongLevel, "only a fusion takes inputs here; give the program at level math",
+                "@" + g.name);
   Bindings bindings = bind_inputs(g, given);
   check_sizes(g, bindings);
   return bindings;

@@ -3,8 +3,8 @@
 #include <set>
 #include <string>
 
-#include "ir/graph/name_index.h"
 #include "ir/scalar/numeric.h"
+#include "ir/verify/input_spec.h"
 #include "ir/verify/verify.h"
 #include "ir/verify/verify_rules.h"
 
@@ -76,6 +76,8 @@ void check_segmentation(const Module& m, const Segmentation& s) {
   }
 }
 
+}  // namespace
+
 void check_spec(const Graph& g, NameIndex& values, const InputSpec& spec) {
   const std::string place = "%" + spec.name;
   const Op* op = defining_op(g, values, spec.name);
@@ -93,6 +95,8 @@ void check_spec(const Graph& g, NameIndex& values, const InputSpec& spec) {
     throw Error(ErrorCode::kBadInputSpec, "an input spec has one stride for each axis", place);
   if (spec.offset < 0) throw Error(ErrorCode::kBadInputSpec, "an input spec has a negative offset", place);
 }
+
+namespace {
 
 void check_launches(const Module& m, const Graph& host) {
   for (OpId id : ops_in_order(host)) {

@@ -91,7 +91,7 @@ class HostBuilder {
     for (const OutputRef& out : outputs(fusion_)) {
       if (out.alias == out.value || !overwritten.contains(out.value) || kept_.contains(out.value)) continue;
       kept_[out.value] = declare(out.value, {}, Storage::kAllocated);
-      host_.effect(OpKind::kCopyTensor, {kept_[out.value], tensors_.at(fusion_[out.value].name)}, {});
+      host_.effect(OpKind::kCopyTensor, {kept_[out.value], tensor(fusion_[out.value].name)}, {});
     }
   }
 
@@ -123,8 +123,15 @@ class HostBuilder {
   // The fusion's size or scalar input of this name.
   ValueId in_fusion(const Graph& launch, ValueId v) {
     const auto found = source_names_.find(launch[v].name);
-    check_internal(found.has_value(), "a launch needs a scalar that its fusion has not");
+    if (!found || fusion_.is_tensor(*found))
+      throw Error(ErrorCode::kUnknownName, "a launch needs a scalar that its fusion has not", "%" + launch[v].name);
     return *found;
+  }
+
+  // The tensor of this name, which an input or a segment before has made.
+  ValueId tensor(const std::string& name) const {
+    if (const auto it = tensors_.find(name); it != tensors_.end()) return it->second;
+    throw Error(ErrorCode::kInvalidGraph, "the segments use a tensor that none of them has made by then", "%" + name);
   }
 
   ValueId scalar(ValueId v) {
@@ -199,7 +206,7 @@ class HostBuilder {
     if (tensors_.contains(c.value)) return;
     const ValueId v = *source_names_.find(c.value);
     if (!c.alias.empty()) {
-      tensors_[c.value] = tensors_.at(c.alias);
+      tensors_[c.value] = tensor(c.alias);
       return;
     }
     tensors_[c.value] = declare(v, c.allocation_order);
@@ -213,7 +220,9 @@ class HostBuilder {
     for (ValueId v : inputs(launch))
       if (launch.is_tensor(v)) given.push_back(v);
     for (const Crossing& c : segment.outputs)
-      if (c.alias.empty()) destinations.push_back(tensors_.at(c.value));
+      if (c.alias.empty()) destinations.push_back(tensor(c.value));
+    if (given.size() < destinations.size())
+      throw Error(ErrorCode::kInvalidGraph, "a segment gives more tensors than its launch takes", "@" + segment.name);
     for (size_t i = 0; i < destinations.size(); ++i)
       map[given[given.size() - destinations.size() + i]] = destinations[i];
     const auto of = [&](ValueId v) {
@@ -229,7 +238,7 @@ class HostBuilder {
       }
       if (op.kind == OpKind::kInput) {
         const ValueId r = op.results[0];
-        if (!map.contains(r)) map[r] = launch.is_tensor(r) ? tensors_.at(launch[r].name) : scalar(in_fusion(launch, r));
+        if (!map.contains(r)) map[r] = launch.is_tensor(r) ? tensor(launch[r].name) : scalar(in_fusion(launch, r));
         continue;
       }
       std::vector<ValueId> operands;
@@ -292,7 +301,7 @@ class HostBuilder {
       const Op& op = part[id];
       if (op.kind != OpKind::kSize && op.kind != OpKind::kInput) continue;
       for (ValueId v : op.results)
-        operands.push_back(part.is_tensor(v) ? tensors_.at(part[v].name) : scalar(*source_names_.find(part[v].name)));
+        operands.push_back(part.is_tensor(v) ? tensor(part[v].name) : scalar(*source_names_.find(part[v].name)));
     }
     Attrs attrs;
     attrs.set(AttrKey::kName, s.name);
@@ -308,7 +317,7 @@ class HostBuilder {
     append(h(), Graph::body(), Op{OpKind::kRunAten, operands, results, attrs, {}});
     for (size_t i = 0; i < s.outputs.size(); ++i) {
       const Crossing& c = s.outputs[i];
-      if (!c.alias.empty()) tensors_[c.value] = tensors_.at(c.alias);
+      if (!c.alias.empty()) tensors_[c.value] = tensor(c.alias);
       if (const auto place = tensors_.find(c.value); place != tensors_.end()) {
         host_.effect(OpKind::kCopyTensor, {place->second, results[i]}, {});
         host_.effect(OpKind::kDeallocate, {results[i]}, {});
@@ -339,15 +348,15 @@ class HostBuilder {
     std::map<size_t, std::string> freed;
     for (const std::string& name : unneeded)
       if (const auto it = allocated_.find(name); it != allocated_.end()) freed.emplace(it->second, name);
-    for (const auto& [at, name] : freed) host_.effect(OpKind::kDeallocate, {tensors_.at(name)}, {});
+    for (const auto& [at, name] : freed) host_.effect(OpKind::kDeallocate, {tensor(name)}, {});
   }
 
   void finish_outputs() {
     for (const OutputRef& out : outputs(fusion_)) {
       if (!out.alias || !fusion_.is_tensor(out.value)) continue;
       const auto kept = out.alias == out.value ? kept_.end() : kept_.find(out.value);
-      const ValueId from = kept != kept_.end() ? kept->second : tensors_.at(fusion_[out.value].name);
-      const ValueId to = tensors_.at(fusion_[out.alias].name);
+      const ValueId from = kept != kept_.end() ? kept->second : tensor(fusion_[out.value].name);
+      const ValueId to = tensor(fusion_[out.alias].name);
       if (from != to && !defects_.has(Defect::kAliasCopyDropped)) host_.effect(OpKind::kCopyTensor, {to, from}, {});
     }
     for (const OutputRef& out : outputs(fusion_)) {
@@ -355,9 +364,9 @@ class HostBuilder {
         host_.effect(OpKind::kOutput, {scalar(out.value), ValueId()}, {});
         continue;
       }
-      const ValueId alias = out.alias ? tensors_.at(fusion_[out.alias].name) : ValueId();
+      const ValueId alias = out.alias ? tensor(fusion_[out.alias].name) : ValueId();
       const auto kept = kept_.find(out.value);
-      const ValueId v = out.alias ? alias : kept != kept_.end() ? kept->second : tensors_.at(fusion_[out.value].name);
+      const ValueId v = out.alias ? alias : kept != kept_.end() ? kept->second : tensor(fusion_[out.value].name);
       host_.effect(OpKind::kOutput, {v, alias}, {});
     }
   }

@@ -269,12 +269,15 @@ bool Machine::begin_if(Group& g, const Instruction& i) {
 bool Machine::begin_for(Group& g, const Instruction& i) {
   const int64_t* start = index_at(g, i.args[0]);
   const int64_t* stop = index_at(g, i.args[1]);
+  const int64_t* by = index_at(g, i.args[2]);
   auto* index = reinterpret_cast<int64_t*>(at(g, i.dst));
   if (i.uniform) {
     *index = *start;
-    return *start < *stop;
+    if (*start >= *stop) return false;
+    if (*by < 1) fail_at_step(g, g.mask().begin, *by);
+    return true;
   }
-  const ptrdiff_t sa = stride(i.args[0]), sb = stride(i.args[1]);
+  const ptrdiff_t sa = stride(i.args[0]), sb = stride(i.args[1]), sc = stride(i.args[2]);
   const Mask& base = g.mask();
   Mask inner{g.masks[static_cast<size_t>(g.depth) + 1].bits, base.begin, base.end, 0};
   for (ptrdiff_t l = base.begin; l < base.end; ++l) {
@@ -282,6 +285,7 @@ bool Machine::begin_for(Group& g, const Instruction& i) {
     const auto on = static_cast<uint8_t>(base.bits[l] & (start[l * sa] < stop[l * sb]));
     inner.bits[l] = on;
     inner.count += on;
+    if (on != 0 && by[l * sc] < 1) fail_at_step(g, static_cast<int32_t>(l), by[l * sc]);
   }
   if (inner.count == 0) return false;
   tighten(inner);
@@ -296,6 +300,11 @@ void Machine::fail_at_limit(const Group& g, int32_t lane) const {
 
 void Machine::fail_at_index(const Group& g, int32_t lane) const {
   fail(g, ErrorCode::kIndexOverflow, lane, "the loop index leaves " + count_text(code_.index_bits, "bits"));
+}
+
+// A loop without a step forward does not end, or only where its index overflows.
+void Machine::fail_at_step(const Group& g, int32_t lane, int64_t step) const {
+  fail(g, ErrorCode::kStepLimit, lane, "the loop's step is " + std::to_string(step) + ", not 1 or more");
 }
 
 bool Machine::next_for(Group& g, const Instruction& i) {

@@ -179,6 +179,7 @@ class Machine {
   // Out of line, so that the path without failure saves fewer registers.
   [[noreturn]] void fail_at_limit(const Group& g, int32_t lane) const;
   [[noreturn]] void fail_at_index(const Group& g, int32_t lane) const;
+  [[noreturn]] void fail_at_step(const Group& g, int32_t lane, int64_t step) const;
   void step(Group& g, int64_t lanes);
   void expect_whole(Group& g, std::string_view what);
   void advance(Group& g);

@@ -57,6 +57,11 @@ Compiled compiled_from(const Bundle& b, const Graph& fusion, ReplayFrom from, co
   if (from == ReplayFrom::kScheduled) {
     lower_segments(c, {.defects = defects, .digest_plans = true});
     c.host = build_host_program(c.concretized, c.segmentation, c.launches, defects);
+    Module made;
+    made.graphs.push_back(c.host);
+    for (const Graph& kernel : c.kernels)
+      if (!kernel.ops.empty()) made.graphs.push_back(kernel);
+    verify(made);
     return c;
   }
   Module executable = stage_of(b, Stage::kKernel);

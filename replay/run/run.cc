@@ -206,9 +206,6 @@ Run run_program(const Module& module, std::span<const Argument> inputs, const Ru
   run.executor = options.executor;
   run.defects = options.defects;
   run.fusion = main_graph(module);
-  if (run.fusion.level != Level::kMath && run.fusion.level != Level::kScheduled)
-    throw Error(ErrorCode::kWrongLevel, "only a fusion can be run; give the program at level math",
-                "@" + run.fusion.name);
   const Bindings bindings = bind_sizes(run.fusion, bound_inputs(inputs));
   describe_environment(run);
   try {

@@ -362,6 +362,30 @@ def test_inputs_that_do_not_fit_together():
     assert code == "E0407"
 
 
+KERNEL = """kernel @k index 32 {
+  %x = input f32[?] global
+  %n = input index
+  for 0, %n, 1 { index %i
+    store %x at %i, 0.0_f32
+  }
+}
+inputs @k host {
+  %x = f32[4] normal
+  %n = 4
+}
+"""
+
+
+@pytest.mark.parametrize("command", ["run {} --on host", "show {} --level plan", "show {} --level cuda", "explain {} --plan", "explain {} %x.i0 %y.i0"])
+@pytest.mark.parametrize("kind", ["fir", "fuse"])
+def test_a_kernel_is_no_fusion(command, kind, tmp_path):
+    path = written(tmp_path, KERNEL)
+    if kind == "fuse":
+        assert fusebox("convert", path, tmp_path / "k.fuse").returncode == 0
+        path = tmp_path / "k.fuse"
+    assert error_of(*command.format(path).split()) == ("E0208", "@k")
+
+
 @pytest.mark.parametrize("arguments", [[], ["walk"], ["run"], ["run", "f.fir", "--on", "abacus"], ["replay", "f.fuse", "--from", "nowhere"],
                                        ["show", "f.fir", "--level", "moon"], ["run", "f.fir", "--threads", "0"],
                                        ["run", "f.fir", "--steps", "s.txt", "--unfused"], ["run", "f.fir", "--steps", "s.txt", "--plan", "automatic"],

@@ -1,7 +1,9 @@
 // Replays: identical stages, stages that differ and where, and stages that cannot be compared.
 #include "replay/record/replay.h"
 
+#include <functional>
 #include <gtest/gtest.h>
+#include <memory>
 
 #include "ir/text/parse.h"
 #include "replay/device/module_loader.h"
@@ -70,6 +72,32 @@ TEST(Replay, OfASchedule) {
   const Bundle b = recorded(options);
   ASSERT_FALSE(b.ranks[0].failure) << b.ranks[0].failure->message;
   EXPECT_TRUE(replay(b).identical());
+}
+
+// Stages that verify each, but do not fit together.
+TEST(Replay, RefusesSegmentsThatDoNotFitTheirPrograms) {
+  const auto outcome = [](const std::function<void(Bundle&)>& change) {
+    Bundle b = recorded();
+    change(b);
+    const Replay r = replay(decode_bundle(bytes_of(encode(b))),
+                            {.executor = {}, .from = ReplayFrom::kScheduled, .trust_artifacts = false, .threads = 1});
+    return r.run.failure ? code_text(r.run.failure->code) + " " + r.run.failure->place : "outputs";
+  };
+  const auto segments = [](Bundle& b) -> std::vector<Segment>& {
+    return b.stages[static_cast<size_t>(Stage::kSegments)].module.segmentations[0].segments;
+  };
+  EXPECT_EQ(outcome([](Bundle&) {}), "outputs");
+  EXPECT_EQ(outcome([&](Bundle& b) { segments(b)[0].outputs.clear(); }), "E0210 %s");
+  EXPECT_EQ(outcome([&](Bundle& b) {
+              auto& outs = segments(b)[0].outputs;
+              outs.insert(outs.end(), 3, outs[0]);
+            }),
+            "E0210 @" + segments(*std::make_unique<Bundle>(recorded()))[0].name);
+  EXPECT_EQ(outcome([](Bundle& b) {
+              Graph& g = b.stages[static_cast<size_t>(Stage::kScheduled)].module.graphs[0];
+              g[*find_value(g, "m")].name = "other";
+            }),
+            "E0102 %other");
 }
 
 // A bundle with another program at one stage: the replay names the stage and the difference.

@@ -112,6 +112,69 @@ TEST(Semantics, AProgramThatDoesNotVerifyIsRefusedByGraphAndValue) {
   }
 }
 
+// A bundle of %y = exp %x with the scalar %k beside it, and an input for each.
+Bundle recorded() {
+  Module m;
+  Graph& g = m.graphs.emplace_back(fusion("g"));
+  const ValueId x = input(g, "x", Dtype::kFloat, {size(g, "n")});
+  input_scalar(g, "k", Dtype::kInt8);
+  output(g, unary(g, OpKind::kExp, x, "y"));
+  Bundle b;
+  b.stages.push_back({Stage::kFusion, std::move(m)});
+  b.steps.emplace_back().graph = "g";
+  std::vector<InputRecord>& inputs = b.ranks.emplace_back().inputs;
+  inputs.resize(2);
+  inputs[0].spec.name = "x";
+  inputs[0].spec.shape = {2};
+  inputs[1].spec.name = "k";
+  inputs[1].spec.dtype = Dtype::kInt8;
+  inputs[1].spec.is_scalar = true;
+  inputs[1].spec.value = {44, 0};
+  return b;
+}
+
+void refused_bundle(ErrorCode code, const std::string& place, const Bundle& b) {
+  expect_error(code, "bundle." + place, [&] { decode_bundle(bytes_of(encode(b))); });
+}
+
+TEST(Semantics, RecordedInputsAreThoseOfTheFusion) {
+  EXPECT_TRUE(decode_bundle(bytes_of(encode(recorded()))) == recorded());
+  const auto spec_of = [](Bundle& b, size_t i) -> InputSpec& { return b.ranks[0].inputs[i].spec; };
+  Bundle b = recorded();
+  spec_of(b, 1).value = {300, 0};
+  refused_bundle(ErrorCode::kBadInputSpec, "ranks[0].inputs[1].spec %k", b);
+  b = recorded();
+  spec_of(b, 1).dtype = Dtype::kInt16;
+  refused_bundle(ErrorCode::kInvalidField, "ranks[0].inputs[1].spec", b);
+  b = recorded();
+  spec_of(b, 0).is_scalar = true;
+  spec_of(b, 0).shape.clear();
+  refused_bundle(ErrorCode::kInvalidField, "ranks[0].inputs[0].spec", b);
+  b = recorded();
+  spec_of(b, 0).name = "z";
+  refused_bundle(ErrorCode::kUnknownName, "ranks[0].inputs[0].spec %z", b);
+  b = recorded();
+  std::swap(b.ranks[0].inputs[0], b.ranks[0].inputs[1]);
+  refused_bundle(ErrorCode::kInvalidField, "ranks[0].inputs[0].spec", b);
+  b = recorded();
+  b.ranks[0].inputs.push_back(b.ranks[0].inputs[1]);
+  refused_bundle(ErrorCode::kInvalidField, "ranks[0].inputs[2].spec", b);
+  b = recorded();
+  b.steps[0].graph = "h";
+  refused_bundle(ErrorCode::kInvalidField, "steps[0].graph", b);
+}
+
+TEST(Semantics, StagesHoldProgramsOfTheirLevel) {
+  for (const Stage stage : {Stage::kConcretized, Stage::kScheduled, Stage::kKernel, Stage::kHost}) {
+    Bundle b = recorded();
+    Graph g = fusion("p");
+    g.level = stage < Stage::kKernel ? Level::kKernel : Level::kMath;
+    b.stages.push_back({stage, {}});
+    b.stages[1].module.graphs.push_back(std::move(g));
+    refused_bundle(ErrorCode::kInvalidField, "stages[1].module.graphs[0]", b);
+  }
+}
+
 TEST(Semantics, PartsThatDoNotFitTogetherAreRefused) {
   Module m = with(split());
   m.step_lists[0].graph = "other";
