@@ -11,6 +11,10 @@
 
 #include "replay/cli/command_line.h"
 
+namespace fusebox::fuzz {
+struct LoadedFinding;
+}
+
 namespace fusebox::cli {
 
 struct FuzzArguments {
@@ -49,6 +53,8 @@ void prepare_compiler(const std::vector<size_t>& oracles, uint64_t runs);
 // The bytes of the GPU's memory, or 0 if `on` asks for no GPU. A process of its own opens the driver. Throws kNoDevice
 // or kModuleMissing if this machine has no GPU that works.
 int64_t check_device(const std::string& on);
+// Says so if the case does not have the inputs of the bundle that it was loaded from.
+void note_other_inputs(const fuzz::LoadedFinding& f);
 // Counts interrupts from now on; they no longer end the process.
 void count_interrupts();
 int interrupts();

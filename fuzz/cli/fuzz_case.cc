@@ -67,6 +67,7 @@ int fuzz_case(const FuzzArguments& a, const Common& common) {
   std::vector<fuzz::Case> batch = fuzz::load_batch(a.case_file);
   const fuzz::LoadedFinding file =
       batch.empty() ? fuzz::load_finding(a.case_file) : fuzz::LoadedFinding{batch[0], {}, ""};
+  note_other_inputs(file);
   fuzz::sizes_of(file.subject.fusion(), file.subject.inputs());  // throws if the inputs do not fit the program
   fuzz::RunnerOptions options;
   options.on_gpu = a.on == "cuda";

@@ -110,6 +110,7 @@ int reduce_command(const ReduceArguments& a, Common& common) {
   // A case is far too small for ATen's threads. They would spin between cases.
   ::setenv("OMP_NUM_THREADS", "1", 0);
   fuzz::LoadedFinding f = fuzz::load_finding(a.file);
+  note_other_inputs(f);
   if (!a.defects.empty()) f.defects = parse_defects(a.defects);
   if (!a.signature.empty()) f.signature = a.signature;
   fuzz::ReduceOptions options;
@@ -134,6 +135,11 @@ int reduce_command(const ReduceArguments& a, Common& common) {
 }
 
 }  // namespace
+
+void note_other_inputs(const fuzz::LoadedFinding& f) {
+  if (f.has_other_inputs)
+    note("the bundle holds inputs as bytes, which a case does not; it is judged with generated elements");
+}
 
 void add_reduce(CLI::App& app, Common& common, Chosen& chosen) {
   const auto a = std::make_shared<ReduceArguments>();

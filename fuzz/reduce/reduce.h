@@ -60,7 +60,8 @@ CaseSize size_of(const Case& c);
 struct LoadedFinding {
   Case subject;
   Defects defects;
-  std::string signature;  // as recorded; empty: the first that shows
+  std::string signature;          // as recorded; empty: the first that shows
+  bool has_other_inputs = false;  // the bundle holds elements as bytes; in the case a generator makes them
 };
 // Loads a bundle or a text with a program, a schedule and inputs. Throws what loading throws, and kMissingInput if
 // inputs have no specs.

@@ -8,6 +8,7 @@
 #include "ir/text/print.h"
 #include "ir/verify/verify.h"
 #include "replay/data/file.h"
+#include "replay/record/record.h"
 #include "serde/decode.h"
 
 namespace fusebox::fuzz {
@@ -80,22 +81,23 @@ LoadedFinding read_finding(std::span<const uint8_t> bytes, const std::string& pa
   LoadedFinding f;
   if (is_bundle(bytes)) {
     const Bundle b = decode_bundle(bytes);
-    const Module* m = find_stage(b, Stage::kFusion);
-    if (!m) throw Error(ErrorCode::kUsage, "the bundle holds no fusion; record one with its program", path);
-    f.subject = case_of(*m, only_fusion(*m, path));
-    if (f.subject.module.step_lists.empty())
-      for (const StepList& s : b.steps)
-        if (s.graph == f.subject.fusion().name) f.subject.module.step_lists.push_back({"", s.graph, s.steps});
-    // The record knows what ran, whatever inputs the file itself has.
+    const Module* given = find_stage(b, Stage::kFusion);
+    if (!given) throw Error(ErrorCode::kUsage, "the bundle holds no fusion; record one with its program", path);
+    // The record knows what ran, whatever schedule and inputs the file itself has.
+    Module m = *given;
+    const Graph& fusion = only_fusion(m, path);
+    take_recorded_schedule(b, m);
+    f.subject = case_of(m, fusion);
     if (!b.ranks.empty() && !b.ranks[0].inputs.empty()) {
       f.subject.module.input_specs[0].specs.clear();
-      for (const InputRecord& r : b.ranks[0].inputs) f.subject.module.input_specs[0].specs.push_back(r.spec);
+      for (const InputRecord& r : b.ranks[0].inputs) {
+        f.subject.module.input_specs[0].specs.push_back(r.spec);
+        f.has_other_inputs = f.has_other_inputs || r.bytes;
+      }
     }
     if (const std::string* defects = find_value(b.options, "defects")) f.defects = parse_defect_list(*defects);
     if (const std::string* finding = find_value(b.options, "finding")) f.signature = *finding;
     if (const std::string* lineage = find_value(b.options, "lineage")) parse_lineage(*lineage, f.subject);
-    if (const std::string* plan = find_value(b.options, "plan"); plan && *plan == "unfused")
-      f.subject.module.step_lists.clear();
   } else {
     const Module m = module_of(bytes);
     f.subject = case_of(m, only_fusion(m, path));

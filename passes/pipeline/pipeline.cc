@@ -140,12 +140,19 @@ void lower_segments(Compiled& c, const LowerSegmentsOptions& options) {
 
 namespace {
 
-// Whether the schedulers decide: a GPU is named, and the steps hold no schedule.
-bool is_automatic(const CompileOptions& options) {
-  if (!options.device || options.segmentation) return false;
+bool has_schedule(const Graph& fusion, const CompileOptions& options) {
+  if (!options.steps) return fusion.level == Level::kScheduled;
   // An empty list is a schedule: one kernel without any step.
-  return !options.steps || (!options.steps->empty() && leading_rewrites(*options.steps) == options.steps->size());
+  return options.steps->empty() || leading_rewrites(*options.steps) < options.steps->size();
 }
+
+}  // namespace
+
+bool is_automatic(const Graph& fusion, const CompileOptions& options) {
+  return options.device && !options.segmentation && !has_schedule(fusion, options);
+}
+
+namespace {
 
 // Applies the leading steps to a fusion, and returns the steps that resolve its symbolic axes for the bindings.
 std::vector<Step> rewrite(Graph& fusion, const Bindings& bindings, std::span<const Step> leading,
@@ -187,7 +194,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
                   const CompileOptions& options) {
   Compiled& compiled = attempt.made;
   std::vector<Step> steps = options.steps.value_or(std::vector<Step>());
-  const bool automatic = is_automatic(options);
+  const bool automatic = is_automatic(fusion, options);
   const bool has_rewrites = std::ranges::any_of(steps, [](const Step& x) { return x.kind == StepKind::kRewrite; });
   if (automatic && !has_rewrites) {
     const std::vector<Step> rewrites = automatic_rewrites(fusion, steps, options.defects);
@@ -241,7 +248,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
   const std::span<const Step> schedule = std::span<const Step>(steps).subspan(rewrites);
   if (options.segmentation)
     compiled.segmentation = *options.segmentation;
-  else if (schedule.empty() && (rewrites > 0 || !options.steps))
+  else if (schedule.empty() && !has_schedule(fusion, options))
     compiled.segmentation = plan_unfused(compiled.concretized, options.defects);
   else
     compiled.segmentation = plan_steps(compiled.concretized, schedule, options.defects);
@@ -291,7 +298,7 @@ bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindi
   const Defects& defects = options.defects;
   if (defects.has(Defect::kSymbolsByHint)) return false;  // it reads the sizes
   std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
-  if (is_automatic(options) != compiled.automatic.has_value()) return false;
+  if (is_automatic(fusion, options) != compiled.automatic.has_value()) return false;
   if (compiled.automatic) steps = compiled.automatic->steps;
   Graph rewritten = fusion;
   if (rewrite(rewritten, bindings, steps.first(leading_rewrites(steps)), defects) != compiled.concretize) return false;

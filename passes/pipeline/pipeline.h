@@ -28,7 +28,8 @@ struct Compiled;
 
 struct CompileOptions {
   // Rewrites first, then a schedule. It schedules the whole fusion as one kernel or, with `assign` steps, as several.
-  // Without steps, or with rewrites alone, the program is the automatic plan for `device`, or plan_unfused.
+  // Without steps, or with rewrites alone, the program is the automatic plan for `device`, or plan_unfused. A fusion of
+  // level scheduled has its schedule; without steps it is one kernel.
   std::optional<std::vector<Step>> steps = {};
   // The GPU for which the automatic plan is made; none: the program is plan_unfused if no schedule is given.
   std::optional<DeviceProperties> device = {};
@@ -72,6 +73,9 @@ struct Compiled {
   int index_bits = 64;
   Defects defects = {};  // seeded: those that it was compiled with
 };
+
+// Whether the schedulers decide: a GPU is named, and neither the fusion nor the steps hold a schedule.
+bool is_automatic(const Graph& fusion, const CompileOptions& options);
 
 // `bindings` belong to the fusion's values (bind_sizes). Throws the first Error of any stage.
 Compiled compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options = {});

@@ -51,7 +51,7 @@ class Extractor {
 
   Graph run() {
     to_.name = segment_.name;
-    to_.level = Level::kMath;
+    to_.level = from().level;
     std::map<size_t, OpId> ops;  // in the order of the body
     for (const std::string& name : segment_.ops) {
       const OpId op = from()[source_.value(name)].def;

@@ -5,8 +5,10 @@
 
 #include "codegen/cuda.h"
 #include "ir/canonical/canonical.h"
+#include "ir/step/apply.h"
 #include "ir/table/error.h"
 #include "passes/host/host_program.h"
+#include "passes/schedule/apply_steps.h"
 #include "replay/cache/build_digest.h"
 #include "replay/cache/cache_key.h"
 #include "replay/cache/compiled_record.h"
@@ -19,6 +21,22 @@ namespace {
 
 [[noreturn]] void contradicts(const std::string& what, const std::string& place) {
   throw Error(ErrorCode::kInvalidField, what + "; the record was changed, or made by another build", place);
+}
+
+// Makes the concretized fusion again from the key's. A key of a schedule does not tell its rewrites.
+void check_fusion(const CacheKey& key, const Compiled& c, const std::string& place) {
+  const Module m = decode_module(bytes_of(part_of(key, "fusion")));
+  if (m.graphs.size() != 1) contradicts("its key names no fusion", place);
+  if (!part_of(key, "steps").empty()) return;
+  Graph again = m.graphs[0];
+  try {
+    if (c.automatic) apply_steps(again, std::span(c.automatic->steps).first(leading_rewrites(c.automatic->steps)));
+    apply(again, c.concretize);
+  } catch (const Error& e) {
+    if (e.code == ErrorCode::kInternal) throw;
+    contradicts("the steps of its program do not apply to its key's fusion", place);
+  }
+  if (digest(again) != digest(c.concretized)) contradicts("the program is not made of its key's fusion", place);
 }
 
 // Makes the kernels and the host program again from the schedules.
@@ -78,6 +96,7 @@ std::vector<Unpacked> unpack(const Bundle& bundle, RecordStore& store, const Unp
       continue;
     }
     const Compiled c = compiled_of(*record.compiled);
+    check_fusion(record.key, c, place);
     check_lowering(c, place);
     if (record.compiled->launch != launch_record(c))
       contradicts("the launch record is not the one of the host program", place);

@@ -1,8 +1,9 @@
 // Compiled fusions in a bundle: what an application ships with, so that its users compile nothing.
 //
 // Invariants: an import lowers each schedule again, and refuses a record whose kernels or host program are not what its
-// schedule gives. So foreign bytes bring in no kernel that this version would not make. The binaries of a bundle are not
-// loaded: they are compiled again from the kernels, unless the caller trusts them.
+// schedule gives. So foreign bytes bring in no kernel that this version would not make. It refuses a record whose program
+// is not made of its key's fusion, if the key has no schedule. The binaries of a bundle are not loaded: they are compiled
+// again from the kernels, unless the caller trusts them.
 //
 //   write_file("app.fuse", encode(pack(records)));
 //   for (const Unpacked& u : unpack(decode_bundle(bytes), store)) …

@@ -11,6 +11,7 @@
 #include "replay/cli/load.h"
 #include "replay/cli/report.h"
 #include "replay/data/file.h"
+#include "replay/record/record.h"
 #include "replay/record/text_diff.h"
 #include "serde/encode.h"
 
@@ -254,11 +255,7 @@ int convert_command(const std::string& in, const std::string& out, Common& commo
                       [&](const InputSpecs& s) { return s.graph == specs.graph && s.where == specs.where; });
         file.module.input_specs.push_back(std::move(specs));
       }
-      const StepList* schedule = nullptr;
-      for (const StepList& l : file.bundle->steps)
-        if (l.name == "schedule") schedule = &l;
-      if (schedule && !find_steps(file.module, schedule->graph))
-        file.module.step_lists.push_back({"", schedule->graph, schedule->steps});
+      take_recorded_schedule(*file.bundle, file.module);
     }
     write_file(out, print(file.module));
   }

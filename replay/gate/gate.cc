@@ -50,7 +50,8 @@ Bundle record_again(const Bundle& old, const Replay& r, const std::string& reaso
   b.ranks.insert(b.ranks.end(), old.ranks.begin() + 1, old.ranks.end());
   for (const StepList& list : old.steps)
     if (list.name != "concretize" && list.name != "schedule") b.steps.push_back(list);
-  constexpr std::string_view kOfTheRun[] = {"plan", "index_bits", "defects", "cuda_options", "numerics", "blessed"};
+  constexpr std::string_view kOfTheRun[] = {"plan",    "device",       "infer",    "index_bits",
+                                            "defects", "cuda_options", "numerics", "blessed"};
   for (const KeyValue& o : old.options)
     if (std::find(std::begin(kOfTheRun), std::end(kOfTheRun), o.key) == std::end(kOfTheRun)) b.options.push_back(o);
   b.options.push_back({"blessed", reason});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 
 #include "codegen/cuda.h"
 #include "codegen/same_bits.h"
@@ -35,7 +36,68 @@ InputSpec plain_spec(const std::string& name, const Argument& a) {
   return spec;
 }
 
+// A GPU as the option `device` keeps it: its numbers, its architecture and its name, which may hold spaces.
+constexpr int64_t DeviceProperties::* kDeviceNumbers[] = {
+    &DeviceProperties::multiprocessors,    &DeviceProperties::l2_bytes,     &DeviceProperties::shared_bytes,
+    &DeviceProperties::shared_block_bytes, &DeviceProperties::memory_bytes, &DeviceProperties::clock_khz,
+    &DeviceProperties::bytes_per_second,   &DeviceProperties::registers,    &DeviceProperties::threads,
+    &DeviceProperties::block_threads,      &DeviceProperties::warp};
+
+std::string device_text(const DeviceProperties& d) {
+  std::string all;
+  for (const auto number : kDeviceNumbers) all += std::to_string(d.*number) + " ";
+  return all + d.architecture + " " + d.name;
+}
+
+DeviceProperties parse_device(const std::string& text) {
+  constexpr int64_t kMost = int64_t{1} << 44;
+  DeviceProperties d;
+  std::istringstream words(text);
+  bool ok = true;
+  for (const auto number : kDeviceNumbers) ok = ok && words >> d.*number && d.*number > 0 && d.*number <= kMost;
+  if (!ok || !(words >> d.architecture) || !std::getline(words >> std::ws, d.name))
+    throw Error(ErrorCode::kInvalidField, "the option `device` describes no GPU; record the run again", "options");
+  return d;
+}
+
+const StepList* recorded_schedule(const Bundle& b) {
+  const auto it = std::ranges::find(b.steps, "schedule", &StepList::name);
+  return it == b.steps.end() ? nullptr : &*it;
+}
+
+std::string recorded_plan(const Bundle& b) {
+  const std::string* plan = find_value(b.options, "plan");
+  return plan ? *plan : "";
+}
+
 }  // namespace
+
+void take_recorded_plan(const Bundle& bundle, RunOptions& options) {
+  const std::string plan = recorded_plan(bundle);
+  options.unfused = plan == "unfused";
+  if (const StepList* schedule = recorded_schedule(bundle); schedule && !options.unfused)
+    options.steps = schedule->steps;
+  if (const std::string* device = find_value(bundle.options, "device"); device && plan == "automatic")
+    options.device = parse_device(*device);
+  const std::string* infer = find_value(bundle.options, "infer");
+  options.infer_contiguity = !infer || *infer != "none";
+}
+
+void take_recorded_schedule(const Bundle& bundle, Module& module) {
+  const std::string graph = main_graph(module).name;
+  const auto is_own = [&](const StepList& list) { return list.graph == graph; };
+  const std::string plan = recorded_plan(bundle);
+  const StepList* schedule = plan == "unfused" ? nullptr : recorded_schedule(bundle);
+  if (!schedule) {
+    if (plan == "unfused" || plan == "automatic") std::erase_if(module.step_lists, is_own);
+    return;
+  }
+  const auto own = std::ranges::find_if(module.step_lists, is_own);
+  if (own == module.step_lists.end())
+    module.step_lists.push_back({"", graph, schedule->steps});
+  else
+    own->steps = schedule->steps;
+}
 
 std::vector<RecordedInput> exact_inputs(const Graph& fusion, std::span<const Argument> inputs) {
   std::vector<RecordedInput> result;
@@ -121,8 +183,12 @@ Bundle make_bundle(const Run& run, const Module& module, const std::vector<Recor
       b.stages.push_back({stage, stage_module(run, module, stage)});
     if (!c.concretize.empty()) b.steps.push_back({"concretize", run.fusion.name, c.concretize});
   }
-  if (!run.unfused) b.steps.push_back({"schedule", run.fusion.name, run.steps});
-  b.options.push_back({"plan", run.unfused ? "unfused" : "steps"});
+  // The schedulers failed, or a stage after them: what they chose is not known, so a replay lets them choose again.
+  const bool is_unplanned = run.device && !c.automatic;
+  if (is_unplanned ? !run.steps.empty() : !run.unfused) b.steps.push_back({"schedule", run.fusion.name, run.steps});
+  b.options.push_back({"plan", is_unplanned ? "automatic" : run.unfused ? "unfused" : "steps"});
+  if (is_unplanned) b.options.push_back({"device", device_text(*run.device)});
+  if (!run.infer_contiguity) b.options.push_back({"infer", "none"});
   if (c.automatic)
     for (const Decision& d : c.automatic->decisions)
       b.options.push_back({"scheduler @" + d.segment, text(d.heuristics)});

@@ -25,6 +25,11 @@ Bundle make_bundle(const Run& run, const Module& module, const std::vector<Recor
 std::vector<RecordedInput> recorded_inputs(const Graph& fusion, const InputSpecs* defaults,
                                            const std::vector<std::string>& given, std::span<const Argument> inputs);
 std::vector<OutputRecord> output_records(const Run& run);
+// What the recorded run was told of its plan: the schedule, `unfused`, and the GPU and the layouts that it was to plan
+// for. Throws kInvalidField for a GPU that is none.
+void take_recorded_plan(const Bundle& bundle, RunOptions& options);
+// Gives the bundle's fusion, the module's main graph, the schedule of the recorded run in place of its own.
+void take_recorded_schedule(const Bundle& bundle, Module& module);
 std::vector<Argument> bundle_arguments(const Bundle& bundle);
 // Inputs of unknown origin, kept as exact bytes.
 std::vector<RecordedInput> exact_inputs(const Graph& fusion, std::span<const Argument> inputs);

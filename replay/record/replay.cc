@@ -334,10 +334,7 @@ Replay replay(const Bundle& bundle, const ReplayOptions& options) {
 
   Replay result;
   if (options.from == ReplayFrom::kFusion) {
-    const std::string* plan = find_value(bundle.options, "plan");
-    run.unfused = plan && *plan == "unfused";
-    for (const StepList& list : bundle.steps)
-      if (list.name == "schedule" && !run.unfused) run.steps = list.steps;
+    take_recorded_plan(bundle, run);
     result.run = run_program(module, arguments, run);
   } else {
     result.run = run_from(bundle, module, arguments, run, options.from);

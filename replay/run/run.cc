@@ -204,6 +204,7 @@ void execute(Run& run, std::span<const Argument> inputs, const RunOptions& optio
 Run run_program(const Module& module, std::span<const Argument> inputs, const RunOptions& options) {
   Run run;
   run.executor = options.executor;
+  run.infer_contiguity = options.infer_contiguity;
   run.defects = options.defects;
   run.fusion = main_graph(module);
   const Bindings bindings = bind_sizes(run.fusion, bound_inputs(inputs));
@@ -229,6 +230,7 @@ Run run_program(const Module& module, std::span<const Argument> inputs, const Ru
       compile_options.device = options.device;
     }
     run.steps = compile_options.steps.value_or(std::vector<Step>());
+    if (is_automatic(run.fusion, compile_options)) run.device = compile_options.device;
     // A record has the digests, because making them again means planning.
     compile_options.digest_plans = options.keep_sources || options.cache;
     const FusionRequest request{.fusion = run.fusion,

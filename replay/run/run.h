@@ -70,6 +70,8 @@ struct Run {
   Graph fusion;
   std::vector<Step> steps;  // the applied schedule; empty if unfused
   bool unfused = false;
+  std::optional<DeviceProperties> device;  // the GPU that was to be planned for, if schedulers had to decide
+  bool infer_contiguity = true;            // as in RunOptions
   Defects defects;
   Compiled compiled;
   std::vector<KernelSource> sources;

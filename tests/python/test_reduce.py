@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from support import HAS_ATEN, ROOT, fusebox
+from support import HAS_ATEN, ROOT, fusebox, written
 
 SOFTMAX = ROOT / "corpus" / "programs" / "softmax.fir"
 GOLDEN = ROOT / "corpus" / "golden" / "v1_pointwise.fuse"
@@ -114,3 +114,36 @@ def test_the_rows_are_listed():
     rows = [json.loads(line)["reduction"] for line in fusebox("reduce", "--list", "--json").stdout.splitlines()]
     assert {"outputs", "cut", "steps", "axes", "extents", "values"} <= set(rows)
     assert "fusebox reduce" in fusebox("reduce", "--help").stdout
+
+
+RESHAPED = """fusion @f {
+  %n = size
+  %x = input f32[%n] contiguous
+  %k = input index
+  %j = input index
+  %p = reshape %x to [%k, %j]
+  %y = exp %p
+  output %y
+}
+inputs @f host {
+  %x = f32[36] normal seed 1
+  %k = 1
+  %j = 36
+}
+"""
+
+
+def test_steps_that_decide_axes_of_a_record_are_no_schedule(tmp_path):
+    program, record = written(tmp_path, RESHAPED), tmp_path / "record.fuse"
+    assert fusebox("run", program, "--on", "host", "--record", record).returncode == 0
+    judged = fusebox("fuzz", "--case", record)
+    assert judged.returncode == 0 and "nothing found" in judged.stdout, judged.stdout
+
+
+def test_inputs_that_a_case_cannot_hold_are_named(tmp_path):
+    program, values, record = written(tmp_path, RESHAPED), tmp_path / "x.npy", tmp_path / "record.fuse"
+    assert fusebox("run", program, "--on", "host", "--output", f"y={values}").returncode == 0
+    program.write_text(RESHAPED.replace("f32[%n]", "f32[%m, %n]").replace("%n = size", "%n, %m = size"))
+    assert fusebox("run", program, "--on", "host", "--input", f"x={values}", "--record", record).returncode == 0
+    assert "as bytes" in fusebox("reduce", record, "-o", tmp_path / "out.fir").stderr
+    assert "as bytes" in fusebox("fuzz", "--case", record).stderr

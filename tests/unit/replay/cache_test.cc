@@ -361,6 +361,15 @@ TEST(CachePack, KernelsThatTheirScheduleDoesNotGiveAreRefused) {
   EXPECT_TRUE(store.records.empty());
 }
 
+TEST(CachePack, AProgramOfAnotherFusionIsRefused) {
+  const Wanted w(row_sums()), other(row_sums().replace(row_sums().find("2.0"), 3, "3.0"));
+  CacheRecord r = record_of(w);
+  r.compiled = record_of(other).compiled;
+  MemoryStore store;
+  EXPECT_EQ(refusal([&] { unpack(pack({r}), store); }), ErrorCode::kInvalidField);
+  EXPECT_TRUE(store.records.empty());
+}
+
 TEST(CachePack, ARecordOfAnotherBuildIsSkipped) {
   CacheRecord r = record_of(Wanted(row_sums()));
   r.key[0] = key_part("build", "another");
