@@ -186,7 +186,7 @@ TEST(Verify, OrderAndNames) {
   Graph kernel;
   kernel.level = Level::kKernel;
   const ValueId zero = constant_index(kernel, 0);
-  const OpId a = add_op(kernel, Graph::body(), OpKind::kFor, {zero, zero, zero});
+  const OpId a = add_op(kernel, Graph::body(), OpKind::kFor, {zero, zero, constant_index(kernel, 1)});
   EXPECT_EQ(found(kernel), "fine");
   const RegionId inner = kernel[a].regions[0];
   kernel[inner].ops.push_back(a);
