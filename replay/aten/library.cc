@@ -82,9 +82,10 @@ Carried Evaluator::product(const Bilinear& f, const Carried& a, const Carried& b
     sizes = sizes + addend_size;
     if (!addend->exact()) spread = spread + addend->bound;
   }
-  // Beyond the accumulator's range, or the dtype's if the product is rounded first, a partial sum may overflow or not.
+  // Beyond the accumulator's range, or the dtype's if the product is rounded first, a partial sum may overflow or not, and
+  // so may one that its roundings carry there.
   const double overflow = addend ? overflow_of(real_of(declared)) : accumulator_overflow(declared);
-  error = at::where(sizes * freedom.scale < overflow, error, kInfinity);
+  error = at::where((sizes + error) * freedom.scale < overflow, error, kInfinity);
   // A product of complex numbers has no agreed value once a part is infinite or NaN: libraries multiply in three or in
   // four products, and differ in the NaNs that they make.
   if (is_complex(declared)) {

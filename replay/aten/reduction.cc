@@ -192,8 +192,8 @@ Carried Evaluator::sum(Dtype declared, const Carried& x, at::IntArrayRef axes, i
   if (count > 1) {
     const at::Tensor sizes = at::sum(finite_sizes(x.value), axes) + spread;
     // Beyond the accumulator's range a partial sum may overflow or not, and two of both signs add up to NaN.
-    error = at::where(sizes < accumulator_overflow(declared),
-                      sizes * (1.01 * depth_of(count) * unit_roundoff(declared)), kInfinity);
+    error = sizes * (1.01 * depth_of(count) * unit_roundoff(declared));
+    error = at::where(sizes + error < accumulator_overflow(declared), error, kInfinity);
   }
   return finish_sum(std::move(value), spread, error, declared, count > 1);
 }
