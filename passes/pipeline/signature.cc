@@ -12,11 +12,6 @@
 namespace fusebox {
 namespace {
 
-bool is_planned_by_sizes(const CompileOptions& options) {
-  if (!options.device || options.segmentation) return false;
-  return !options.steps || (!options.steps->empty() && leading_rewrites(*options.steps) == options.steps->size());
-}
-
 SignatureInput signature_of(const Graph& fusion, ValueId v, const BoundInput& given, const MemoryClass* memory,
                             bool has_class) {
   SignatureInput input;
@@ -58,7 +53,7 @@ std::string words(const SizeClass& c) {
 }  // namespace
 
 InputSignature signature_of(const Graph& fusion, const CompileOptions& options) {
-  const bool by_classes = is_planned_by_sizes(options);
+  const bool by_classes = is_automatic(fusion, options);
   const MemoryClasses memory = by_classes ? memory_classes(fusion, options.inputs) : MemoryClasses();
   const MemoryClass unknown;
   InputSignature result;
@@ -78,7 +73,7 @@ std::string why_not(const Compiled& compiled, const Graph& fusion, const Binding
   if (!options.defects.empty()) return "seeded defects: every call is planned";
   CompileOptions own = options;
   if (compiled.automatic) own.steps = compiled.automatic->steps;
-  if (is_planned_by_sizes(options) != compiled.automatic.has_value())
+  if (is_automatic(fusion, options) != compiled.automatic.has_value())
     return compiled.automatic ? "a schedule is given, was the automatic plan" : "the automatic plan, was a schedule";
   if (const auto steps = plan_concretization(fusion, bindings, own); steps != compiled.concretize)
     return "symbolic axes become: " + words(steps) + ", was " + words(compiled.concretize);

@@ -109,6 +109,7 @@ void StepWriter::parallelize_like(Name tensor, const Names& others) {
 void StepWriter::assume_multiple(Name size, int64_t divisor) { write(&StepDraft::assume_multiple, size, divisor); }
 void StepWriter::assume_equal(Name size, int64_t value) { write(&StepDraft::assume_equal, size, value); }
 void StepWriter::inline_at(Name tensor, Name domain) { write(&StepDraft::inline_at, tensor, domain); }
+
 bool StepWriter::try_inline_at(Name tensor, Name domain) {
   try {
     inline_at(tensor, domain);

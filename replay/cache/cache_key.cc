@@ -2,6 +2,7 @@
 
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
+#include "ir/module/device_numbers.h"
 #include "replay/cache/build_digest.h"
 #include "serde/encode.h"
 
@@ -42,9 +43,7 @@ std::string exact_sizes(std::span<const BoundInput> inputs) {
 
 std::string device_bytes(const DeviceProperties& d) {
   std::string all = d.name + " " + d.architecture;
-  for (int64_t n : {d.multiprocessors, d.l2_bytes, d.shared_bytes, d.shared_block_bytes, d.memory_bytes, d.clock_khz,
-                    d.bytes_per_second, d.registers, d.threads, d.block_threads, d.warp})
-    all += " " + std::to_string(n);
+  for (const auto number : kDeviceNumbers) all += " " + std::to_string(d.*number);
   return all;
 }
 

@@ -10,6 +10,7 @@
 #include "passes/segment/segment.h"
 #include "replay/data/file.h"
 #include "replay/python/program.h"
+#include "replay/record/record.h"
 #include "serde/decode.h"
 #include "serde/limits.h"
 
@@ -90,9 +91,7 @@ bool is_assigned(std::span<const Step> steps) {
   return std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kAssign; });
 }
 
-// `taken` are steps that replace those of the module; of the main fusion alone.
-std::unique_ptr<PythonProgram> program_of(const Module& m, const std::string& fusion, const std::string& steps,
-                                          const std::vector<Step>* taken) {
+std::unique_ptr<PythonProgram> program_of(const Module& m, const std::string& fusion, const std::string& steps) {
   if (m.graphs.empty()) throw Error(ErrorCode::kUnknownName, "the text holds no fusion; write one", fusion);
   const Graph* found = fusion.empty() ? &main_graph(m) : find_graph(m, fusion);
   if (found == nullptr || found->level != Level::kMath)
@@ -104,11 +103,8 @@ std::unique_ptr<PythonProgram> program_of(const Module& m, const std::string& fu
     throw Error(ErrorCode::kUnknownName, "the fusion has no list of steps of this name; name one of those in the text",
                 steps);
   verify(program->graph);
-  const bool is_main = found->name == main_graph(m).name;
-  const std::vector<Step>* given = is_main && steps.empty() && taken != nullptr ? taken : nullptr;
-  if (given == nullptr && list != nullptr) given = &list->steps;
-  if (given != nullptr)
-    for (const Step& s : *given) program->take(print(s));
+  if (list != nullptr)
+    for (const Step& s : list->steps) program->take(print(s));
   return program;
 }
 
@@ -116,30 +112,25 @@ std::unique_ptr<PythonProgram> program_of(const Module& m, const std::string& fu
 
 std::unique_ptr<PythonProgram> PythonProgram::of_text(const std::string& text, const std::string& fusion,
                                                       const std::string& steps) {
-  return program_of(parse_module(text), fusion, steps, nullptr);
+  return program_of(parse_module(text), fusion, steps);
 }
 
 std::unique_ptr<PythonProgram> PythonProgram::of_file(const std::string& path, const std::string& fusion,
                                                       const std::string& steps) {
   const std::vector<std::byte> content = read_file(path, limits::kFileBytes);
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(content.data()), content.size());
-  if (is_module(bytes)) return program_of(decode_module(bytes), fusion, steps, nullptr);
+  if (is_module(bytes)) return program_of(decode_module(bytes), fusion, steps);
   if (!is_bundle(bytes) && !path.ends_with(".fuse")) {
     const Module m = parse_module({reinterpret_cast<const char*>(content.data()), content.size()});
     verify(m);
-    return program_of(m, fusion, steps, nullptr);
+    return program_of(m, fusion, steps);
   }
   const Bundle bundle = decode_bundle(bytes);
-  const Module* const m = find_stage(bundle, Stage::kFusion);
-  if (m == nullptr) throw Error(ErrorCode::kInvalidField, "the bundle holds no fusion; record it again", "stages");
-  // A bundle without a run, or of an unfused one, has no list of this name.
-  const auto run = std::ranges::find(bundle.steps, "schedule", &StepList::name);
-  const std::string* const plan = find_value(bundle.options, "plan");
-  const std::vector<Step> none;
-  const std::vector<Step>* const taken = run != bundle.steps.end()    ? &run->steps
-                                         : plan && *plan == "unfused" ? &none
-                                                                      : nullptr;
-  auto program = program_of(*m, fusion, steps, taken);
+  const Module* const given = find_stage(bundle, Stage::kFusion);
+  if (given == nullptr) throw Error(ErrorCode::kInvalidField, "the bundle holds no fusion; record it again", "stages");
+  Module m = *given;
+  if (steps.empty()) take_recorded_schedule(bundle, m);
+  auto program = program_of(m, fusion, steps);
   if (const std::string* const defects = find_value(bundle.options, "defects"))
     program->defects = parse_defect_list(*defects);
   return program;

@@ -7,6 +7,7 @@
 
 #include "codegen/cuda.h"
 #include "codegen/same_bits.h"
+#include "ir/module/device_numbers.h"
 #include "ir/table/error.h"
 #include "replay/data/file.h"
 #include "replay/data/input.h"
@@ -37,12 +38,6 @@ InputSpec plain_spec(const std::string& name, const Argument& a) {
 }
 
 // A GPU as the option `device` keeps it: its numbers, its architecture and its name, which may hold spaces.
-constexpr int64_t DeviceProperties::* kDeviceNumbers[] = {
-    &DeviceProperties::multiprocessors,    &DeviceProperties::l2_bytes,     &DeviceProperties::shared_bytes,
-    &DeviceProperties::shared_block_bytes, &DeviceProperties::memory_bytes, &DeviceProperties::clock_khz,
-    &DeviceProperties::bytes_per_second,   &DeviceProperties::registers,    &DeviceProperties::threads,
-    &DeviceProperties::block_threads,      &DeviceProperties::warp};
-
 std::string device_text(const DeviceProperties& d) {
   std::string all;
   for (const auto number : kDeviceNumbers) all += std::to_string(d.*number) + " ";

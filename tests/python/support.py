@@ -1,5 +1,6 @@
 """Shared by tests of the command line: paths, and a way to run `fusebox`."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -35,3 +36,13 @@ def fusebox(*arguments, timeout=300, **options):
     """Returns the finished process with its output as text, whatever its exit code."""
     command = [str(FUSEBOX), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, **options)
+
+
+def objects(run):
+    """The lines that a command printed with --json."""
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def only(run):
+    (item,) = objects(run)
+    return item

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from support import FUSEBOX, HAS_ATEN, PROGRAMS, fusebox, twice, written
+from support import FUSEBOX, HAS_ATEN, PROGRAMS, fusebox, objects, only, twice, written
 
 FILES = sorted(PROGRAMS.glob("*.fir"))
 SILU = PROGRAMS / "silu_mul_bias.fir"
@@ -20,15 +20,6 @@ SMALL = "// Twice a number.\n" + twice()
 ILLEGAL_STEPS = """split %y.i0 by 4 -> o, t
 split %y.missing by 2 -> a, b
 """
-
-
-def objects(run):
-    return [json.loads(line) for line in run.stdout.splitlines()]
-
-
-def only(run):
-    (item,) = objects(run)
-    return item
 
 
 @pytest.fixture

@@ -1,17 +1,10 @@
 """The command line: programs of several segments, by kernels and by ATen."""
 
-import json
-
 import pytest
 
-from support import HAS_ATEN, fusebox, twice, written
+from support import HAS_ATEN, fusebox, only, twice, written
 
 needs_aten = pytest.mark.skipif(not HAS_ATEN, reason="built without ATen")
-
-
-def only(run):
-    (item,) = [json.loads(line) for line in run.stdout.splitlines()]
-    return item
 
 
 @pytest.fixture
