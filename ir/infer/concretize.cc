@@ -371,15 +371,24 @@ std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, cons
                                [](const IterDomain& d) { return d.iter_type == IterType::kSymbolic; });
   if (!any) return {};
   Planner planner(g, bindings, OneElement::kFixed, defects);
-  std::vector<Step> steps = planner.run();
-  if (!planner.has_ones() || !error_of([&] { planner.check(); })) return steps;
-  Planner other(g, bindings, OneElement::kStretches, defects);
-  std::vector<Step> stretching;
-  const auto error = error_of([&] {
-    stretching = other.run();
-    other.check();
+  std::vector<Step> steps;
+  const auto refused = error_of([&] {
+    steps = planner.run();
+    planner.check();
   });
-  return error ? steps : stretching;
+  if (!refused) return steps;
+  if (planner.has_ones()) {
+    Planner other(g, bindings, OneElement::kStretches, defects);
+    std::vector<Step> stretching;
+    const auto error = error_of([&] {
+      stretching = other.run();
+      other.check();
+    });
+    if (!error) return stretching;
+  }
+  // Who carries the steps out checks the sizes.
+  if (steps.empty()) throw *refused;
+  return steps;
 }
 
 void concretize_domain(Graph& g, DomainId domain, Resolution to, const Defects& defects) {

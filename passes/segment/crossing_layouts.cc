@@ -110,6 +110,11 @@ bool has_order(const TensorLayout& layout, std::span<const int64_t> order, std::
   return true;
 }
 
+TensorLayout declared_layout(const TensorLayout& chosen, std::span<const int64_t> order,
+                             std::span<const Contiguity> contiguity, const std::vector<bool>& broadcast) {
+  return has_order(chosen, order, contiguity) ? chosen : dense_layout(chosen.shape, order, broadcast);
+}
+
 CrossingLayouts::CrossingLayouts(const Graph& fusion, const Segmentation& segmentation, CrossingOptions options)
     : fusion_(fusion), options_(std::move(options)), names_(fusion) {
   for (size_t i = 0; i < segmentation.segments.size(); ++i)
@@ -222,7 +227,9 @@ void CrossingLayouts::take_aten(Segmentation& s, size_t segment, const Graph& sc
       layout = dense_layout(axes.shape, plain_order(axes.shape.size()), axes.broadcast);
     const bool is_declared =
         !fusion_.tensor_of(v).allocation.empty() && !options_.defects.has(Defect::kLayoutOrderIgnored);
-    if (is_declared) layout = dense_layout(axes.shape, order_of(fusion_, fusion_.tensor_of(v)), axes.broadcast);
+    if (is_declared)
+      layout = declared_layout(layout, order_of(fusion_, fusion_.tensor_of(v)),
+                               contiguity_of(fusion_, fusion_.tensor_of(v)), axes.broadcast);
     if (options_.defects.has(Defect::kLayoutSliceContiguous) && makes(scheduled, out.value, OpKind::kSlice))
       layout = dense_layout(axes.shape, plain_order(axes.shape.size()), axes.broadcast);
     if (options_.defects.has(Defect::kLayoutExpandDense) &&

@@ -77,4 +77,9 @@ TensorLayout dense_layout(std::vector<int64_t> shape, std::span<const int64_t> o
 // Whether strides are those of an order and contiguity, by axes of the order. An axis of one element may have any stride.
 bool has_order(const TensorLayout& layout, std::span<const int64_t> order, std::span<const Contiguity> contiguity);
 
+// The layout of a tensor of ATen's whose type declares an order and contiguity: the one that ATen chose if it is so, with
+// any stride for a broadcast; else the dense one in that order.
+TensorLayout declared_layout(const TensorLayout& chosen, std::span<const int64_t> order,
+                             std::span<const Contiguity> contiguity, const std::vector<bool>& broadcast);
+
 }  // namespace fusebox

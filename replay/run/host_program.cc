@@ -301,7 +301,7 @@ class Interpreter {
     for (const AtenResult& r : options_.recorded)
       if (r.value == host_[v].name && r.chosen.shape == shape && has_order(r.chosen, order, contiguity))
         return r.chosen.strides;
-    return has_order(chosen, order, contiguity) ? chosen.strides : dense_layout(shape, order, broadcast).strides;
+    return declared_layout(chosen, order, contiguity, broadcast).strides;
   }
 
   const Graph& host_;
