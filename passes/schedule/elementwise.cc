@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/domain/domain.h"
+#include "ir/module/launch_limits.h"
 #include "ir/scalar/scalar_form.h"
 #include "ir/table/error.h"
 #include "passes/schedule/loop_space.h"
@@ -224,7 +225,6 @@ Extent extent_of(const ScheduleView& view, std::span<const DomainId> axes) {
 // inputs are a large part of what is read. They would come from the L2 cache again for each.
 int64_t choose_reuse(const ScheduleView& view, const FusionAxes& all, ValueId reference,
                      const std::vector<std::vector<DomainId>>& runs, double blocks) {
-  constexpr int64_t kMostBlocks = 65535;  // of grid.y
   const Graph& g = view.fusion;
   if (runs.size() < 2) return 1;
   const auto axes = logical_without_reductions(g, g.tensor_of(reference));
@@ -249,7 +249,7 @@ int64_t choose_reuse(const ScheduleView& view, const FusionAxes& all, ValueId re
   while (reuse > 1 && (blocks / static_cast<double>(reuse) < static_cast<double>(4 * view.device.multiprocessors) ||
                        rows < static_cast<double>(reuse)))
     reuse /= 2;
-  return rows > static_cast<double>(kMostBlocks) ? 1 : reuse;
+  return rows > static_cast<double>(kMostGrid[1]) ? 1 : reuse;
 }
 
 // An axis of few elements that ops cut or pad, which each thread walks whole: none, or the outermost one between the runs.

@@ -75,9 +75,7 @@ class Finder {
       first.emplace(inner, c.value);
     }
     if (votes.empty()) {
-      const auto& all = g_.tensor_of(space_.reference).logical;
-      for (DomainId d : all)
-        if (space_.axis_of(d)) axis = space_.axis_of(d);
+      axis = last_long(g_.tensor_of(space_.reference).logical);
       return space_.reference;
     }
     const auto best = std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second; });
@@ -86,10 +84,20 @@ class Finder {
   }
 
   DomainId innermost_of(ValueId v) const {
-    const auto layout = allocation_of(g_, g_.tensor_of(v));
-    for (size_t i = layout.size(); i-- > 0;)
-      if (g_[layout[i]].iter_type == IterType::kIteration) return space_.axis_of(layout[i]);
-    return {};
+    std::vector<DomainId> layout = allocation_of(g_, g_.tensor_of(v));
+    std::erase_if(layout, [&](DomainId d) { return g_[d].iter_type != IterType::kIteration; });
+    return last_long(layout);
+  }
+
+  // The last axis that is longer than one element; the last one if none is.
+  DomainId last_long(const std::vector<DomainId>& domains) const {
+    DomainId last, last_of_any;
+    for (DomainId d : domains) {
+      if (!space_.axis_of(d)) continue;
+      last_of_any = space_.axis_of(d);
+      if (view_.sizes.of(d).most > 1) last = last_of_any;
+    }
+    return last ? last : last_of_any;
   }
 
   // Takes the axes in the order of the tensor's memory; axes that it lacks come first.

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "ir/domain/axis_relation.h"
+#include "ir/domain/domain.h"
 #include "ir/graph/name_index.h"
 #include "ir/infer/is_library.h"
 #include "ir/table/error.h"
@@ -98,13 +99,37 @@ class Completer {
   }
 
   // The input in whose memory a crossing value lies. None unless the value's segment may write over the input itself. A
-  // value has memory of its own, and is copied, if it is returned by itself too, or if the segment's steps say so.
+  // value has memory of its own, and is copied, if it is returned by itself too, if the segment's steps say so, or if ATen
+  // reads it and would find another layout in the input's memory.
   std::string lies_over(ValueId v) const {
     const auto it = alias_.find(v);
     if (it == alias_.end() || !is_tensor_op(g_, g_[v].def) || returned_.contains(v)) return {};
     const size_t segment = segments_of_[g_[v].def.index].front();
     if (has_own_memory(segmentation_.segments[segment].steps, g_[v].name)) return {};
+    if (is_read_by_aten(v) && !lies_the_same(v, it->second)) return {};
     return may_overwrite(segment, v, it->second) ? g_[it->second].name : std::string();
+  }
+
+  bool is_read_by_aten(ValueId v) const {
+    return std::ranges::any_of(readers_[v.index], [&](OpId reader) {
+      return is_library(g_, g_[reader]) || std::ranges::any_of(segments_of_[reader.index], [&](size_t s) {
+               return segmentation_.segments[s].executor == SegmentExecutor::kAten;
+             });
+    });
+  }
+
+  // Whether the value lies in the input's memory as it does in memory of its own. ATen lays its results as their operands
+  // lie, so they would depend on the plan otherwise: not every plan can write over every input.
+  bool lies_the_same(ValueId v, ValueId input) const {
+    const auto order = [&](ValueId value) {
+      const Tensor& t = g_.tensor_of(value);
+      const auto logical = logical_without_reductions(g_, t);
+      std::vector<size_t> axes;
+      for (DomainId d : allocation_of(g_, t)) axes.push_back(position_in(logical, d));
+      return axes;
+    };
+    const auto flags = contiguity_of(g_, g_.tensor_of(input));
+    return order(v) == order(input) && std::ranges::find(flags, Contiguity::kFalse) == flags.end();
   }
 
   // Whether a thread may read an element that another one overwrites, in an op with a thread for each element. Every

@@ -8,6 +8,7 @@
 #include <xmmintrin.h>
 #endif
 
+#include "ir/module/launch_limits.h"
 #include "replay/data/parts.h"
 #include "replay/data/reserved_memory.h"
 #include "replay/host/launch_observer.h"
@@ -95,8 +96,7 @@ void check_apart(const Bytecode& code, std::span<const HostArgument> args) {
 
 // Checks the limits that every GPU of CUDA 13 has.
 Geometry geometry_of(const Bytecode& code, const LaunchDims& dims) {
-  constexpr int64_t kMaxThreads = 1024, kMaxShared = 227 * 1024, kMaxGrid = 0x7fffffff;
-  constexpr std::array<int64_t, 3> kMaxBlock = {1024, 1024, 64}, kMaxGrids = {kMaxGrid, 65535, 65535};
+  constexpr int64_t kMaxThreads = 1024, kMaxShared = 227 * 1024;
   Geometry g;
   g.grid = dims.grid;
   g.block = dims.block;
@@ -104,7 +104,7 @@ Geometry geometry_of(const Bytecode& code, const LaunchDims& dims) {
   int64_t threads = 1;
   bool is_good = dims.shared_bytes >= 0 && dims.shared_bytes <= kMaxShared;
   for (size_t a = 0; a < 3; ++a) {
-    is_good &= dims.block[a] <= kMaxBlock[a] && dims.grid[a] <= kMaxGrids[a] && dims.block[a] >= 0 && dims.grid[a] >= 0;
+    is_good &= dims.block[a] <= kMostBlock[a] && dims.grid[a] <= kMostGrid[a] && dims.block[a] >= 0 && dims.grid[a] >= 0;
     if (is_good) threads *= dims.block[a];
   }
   if (!is_good || threads > kMaxThreads)
