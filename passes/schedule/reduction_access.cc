@@ -36,7 +36,11 @@ class Finder {
     ReductionAccess result;
     const ValueId main = choose_innermost(result.innermost);
     order_axes(main, result);
+    find_columns(result);
+    result.merges_first = result.columns.size() > 1;
     result.vector = std::min<int64_t>(kVectorBytes, view_.sizes.of(result.innermost).divisor);
+    for (size_t i = 0; i + 1 < result.columns.size(); ++i)
+      result.vector = std::min(kVectorBytes, result.vector * view_.sizes.of(result.columns[i]).divisor);
     // The widest tensor takes 16 bytes at once, and the others as many elements.
     std::vector<Candidate> taken;
     for (const Candidate& c : candidates_) {
@@ -53,11 +57,11 @@ class Finder {
       result.vector = 1;
       return result;
     }
-    result.merges_first = result.reduced.size() > 1 && space_.is_reduced(result.innermost);
-    for (const Candidate& c : taken) {
-      (c.is_input ? result.loads : result.stores).push_back(g_[c.value].name);
-      result.merges_first = result.merges_first && holds_without_gap(c.value, result.reduced);
-    }
+    for (const Candidate& c : taken) (c.is_input ? result.loads : result.stores).push_back(g_[c.value].name);
+    if (space_.is_reduced(result.innermost))
+      result.merges_first = result.reduced.size() > 1 && std::ranges::all_of(taken, [&](const Candidate& c) {
+                              return holds_without_gap(c.value, result.reduced);
+                            });
     result.sums = sums_in_vectors(result);
     return result;
   }
@@ -118,6 +122,33 @@ class Finder {
     result.reduced = sorted(space_.reduced);
     if (space_.is_reduced(result.innermost) && row_bytes(main, result.reduced) >= kLongRow)
       std::ranges::stable_sort(result.kept, {}, [&](DomainId axis) { return bytes_that_lack(axis); });
+  }
+
+  void find_columns(ReductionAccess& result) const {
+    if (space_.is_reduced(result.innermost)) return;
+    result.columns = {result.innermost};
+    for (size_t i = result.kept.size() - 1; i-- > 0;) {
+      std::vector<DomainId> wider = result.columns;
+      wider.insert(wider.begin(), result.kept[i]);
+      if (!lie_behind_one_another(wider)) return;
+      result.columns = std::move(wider);
+    }
+  }
+
+  // Whether each tensor in global memory that has one of these axes has all, in this order and without a gap.
+  bool lie_behind_one_another(const std::vector<DomainId>& axes) const {
+    const auto fits = [&](ValueId v) {
+      const auto& logical = g_.tensor_of(v).logical;
+      return std::ranges::none_of(logical,
+                                  [&](DomainId d) {
+                                    return g_[d].iter_type == IterType::kIteration &&
+                                           std::ranges::count(axes, space_.axis_of(d)) > 0;
+                                  }) ||
+             holds_without_gap(v, axes);
+    };
+    return std::ranges::all_of(inputs(g_), [&](ValueId v) { return !g_.is_tensor(v) || fits(v); }) &&
+           std::ranges::all_of(outputs(g_),
+                               [&](const OutputRef& out) { return !g_.is_tensor(out.value) || fits(out.value); });
   }
 
   // At most. INT64_MAX if it is not known.
@@ -208,7 +239,7 @@ ReductionAccess find_access(const ScheduleView& view, const ReductionSpace& spac
 
 std::vector<DomainId> kept_beside(const ReductionSpace& space, const ReductionAccess& access) {
   std::vector<DomainId> result = space.kept;
-  std::erase(result, access.innermost);
+  for (DomainId axis : access.columns) std::erase(result, axis);
   return result;
 }
 

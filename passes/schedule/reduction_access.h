@@ -15,18 +15,22 @@ struct ReductionAccess {
   DomainId innermost;  // an axis of the space, and where the vectors lie
   // The axes in the order in which they lie in memory, outermost first. The innermost axis is the last of its list.
   std::vector<DomainId> kept, reduced;
+  // Where the innermost axis is kept: the last kept axes, whose product is one axis of columns, because they lie behind one
+  // another without a gap in every tensor that has one of them. Else empty.
+  std::vector<DomainId> columns;
   int64_t vector = 1;                      // elements; 1: none
   int64_t bytes = 1;                       // of an element of the widest tensor that is read or stored in vectors
   std::vector<std::string> loads, stores;  // in vectors: inputs, outputs that are full
   // Sums of columns that one thread may store in vectors of 16 bytes, or of all its elements: they lie along the innermost axis,
   // which is kept.
   std::vector<std::string> sums;
-  // The vectors lie in the product of all reduced axes: each such tensor holds these axes without a gap.
+  // The vectors lie in the product of all reduced axes, because each such tensor holds these axes without a gap; or in that
+  // of several columns' axes.
   bool merges_first = false;
 };
 
 ReductionAccess find_access(const ScheduleView& view, const ReductionSpace& space);
-// The kept axes of the space without the innermost one.
+// The kept axes without those of columns.
 std::vector<DomainId> kept_beside(const ReductionSpace& space, const ReductionAccess& access);
 
 // Whether cache_after makes a copy of an input that a thread can keep: some reader does not find its elements by data.

@@ -422,7 +422,7 @@ class Chooser {
   // Whether a step can state how many rows there are, at most. Blocks that wait for one another need that.
   bool states_rows() const { return sizes_of(view_.fusion, space_.kept).has_value(); }
 
-  int64_t columns() const { return std::max<int64_t>(view_.sizes.of(access_.innermost).most, 1); }
+  int64_t columns() const { return most_of(view_.sizes, access_.columns); }
 
   // The most blocks for a grid that should have `wanted` on each multiprocessor. If all of them wait for one another, no
   // more than `held` on each are sure to be on the GPU at once.

@@ -294,7 +294,7 @@ class LoopPlanner {
   // The blocks of a grid that wait for one another are as many as rows, or as the columns of a block take them.
   void state_blocks() {
     if (!h_.has("most_columns")) return assume_at_most(space_.kept, h_.number("most_rows"));
-    assume_at_most({access_.innermost}, h_.number("most_columns"));
+    assume_at_most(access_.columns, h_.number("most_columns"));
     assume_at_most(kept_beside(space_, access_), h_.number("most_rows"));
   }
 

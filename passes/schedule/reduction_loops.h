@@ -7,7 +7,8 @@
 //   form       registers, passes
 //   vector     elements of an access; 1: none
 //   in_vectors the inputs and outputs that are read and stored so, separated by commas
-//   merge      first: the vectors lie in the product of the reduced axes. last: in the innermost axis
+//   merge      first: the vectors lie in the product of the reduced axes, or of the kept axes that are columns. last: in the
+//              innermost axis
 //   lanes      threads of block.x, neighbours along the innermost axis
 //   warps      inner: groups of `lanes` threads that share a row, at most. outer: reduced places that a block takes at once
 //   chunks     registers: accesses of a thread to one tensor, for a row
@@ -15,7 +16,7 @@
 //   rows       inner: rows that a block takes at once
 //   slices     blocks that share a row, and combine their parts
 //   most_rows  passes, where blocks that share rows wait for one another: the most rows whose blocks are on the GPU at once
-//   most_columns  outer: the same of the innermost axis; most_rows is then of the other kept axes
+//   most_columns  outer: the same of the columns; most_rows is then of the other kept axes
 //   threads    of a block, at most
 //   blocks     that a multiprocessor should hold at once
 //   walk       inner_outer: rows that a thread takes one after another, while it sums columns

@@ -163,12 +163,13 @@ class Splitter {
   }
 
   void split_outer() {
-    std::vector<std::string> kept = names_of(access_.kept);
-    const std::string columns = split_vector(kept.back());
-    const std::string l = domain("l");
-    kept.back() = domain("t");
-    steps_.split(ref_, columns, h_.number("lanes"), kept.back(), l);
-    const std::string b = merge_all(kept, "b");
+    const std::string columns = split_vector(merge_all(names_of(access_.columns), "i"));
+    const std::string l = domain("l"), t = domain("t");
+    steps_.split(ref_, columns, h_.number("lanes"), t, l);
+    std::vector<std::string> blocks = names_of(access_.kept);
+    blocks.resize(blocks.size() - access_.columns.size());
+    blocks.push_back(t);
+    const std::string b = merge_all(blocks, "b");
     const std::string row = merge_all(names_of(access_.reduced), "row");
     std::string k = row, w;
     if (h_.number("warps") > 1) {
