@@ -84,16 +84,17 @@ struct bfloat16_t {
   }
 };
 
-// 4 exponent bits with bias 7, no infinity, NaN 0x7f; what overflows is NaN.
+// 4 exponent bits with bias 7, no infinity, NaN 0x7f; what overflows is 448.
 struct float8_e4m3_t {
   uint8_t bits;
 
   float8_e4m3_t() = default;
   __device__ explicit float8_e4m3_t(float value) {
     const uint32_t word = __float_as_uint(value);
-    const uint32_t magnitude = word & 0x7fffffffu;
+    uint32_t magnitude = word & 0x7fffffffu;
     uint32_t result = 0x7f;
-    if (magnitude < (1087u << 20)) {  // 480: halfway beyond the largest, 448
+    if (magnitude <= 0x7f800000u) {
+      magnitude = magnitude < (1086u << 20) ? magnitude : 1086u << 20;  // 448
       if (magnitude < (121u << 23)) {
         // Subnormal: adding 2^14 leaves the bits of the rounded value at the bottom.
         result = __float_as_uint(__uint_as_float(magnitude) + 16384.0f) - __float_as_uint(16384.0f);

@@ -371,13 +371,12 @@ std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, cons
                                [](const IterDomain& d) { return d.iter_type == IterType::kSymbolic; });
   if (!any) return {};
   Planner planner(g, bindings, OneElement::kFixed, defects);
-  std::vector<Step> steps;
+  std::optional<std::vector<Step>> steps;
   const auto refused = error_of([&] {
     steps = planner.run();
     planner.check();
   });
-  if (!refused) return steps;
-  if (planner.has_ones()) {
+  if (refused && planner.has_ones()) {
     Planner other(g, bindings, OneElement::kStretches, defects);
     std::vector<Step> stretching;
     const auto error = error_of([&] {
@@ -386,9 +385,9 @@ std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, cons
     });
     if (!error) return stretching;
   }
-  // Who carries the steps out checks the sizes.
-  if (steps.empty()) throw *refused;
-  return steps;
+  // Steps that were found are returned even if sizes do not fit: who carries them out checks that.
+  if (!steps) throw *refused;
+  return *std::move(steps);
 }
 
 void concretize_domain(Graph& g, DomainId domain, Resolution to, const Defects& defects) {

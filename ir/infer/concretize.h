@@ -48,7 +48,7 @@ struct Resolution {
   bool is_one_element = false;
 };
 
-// Axes that an op stretches to 1 become broadcasts of one element only if the sizes do not fit otherwise. Throws
+// Axes that an op stretches to 1 become broadcasts of one element only if the program is refused otherwise. Throws
 // kSizeMismatch if a size fits no choice, kNotConcretized if a size is not bound.
 std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, const Defects& defects = {});
 

@@ -5,7 +5,7 @@
 // - A conversion to a float rounds once, to nearest, ties to even. It gives the bits that PyTorch's scalar types give.
 // - An integer that does not fit wraps. A float that does not fit an integer saturates, and NaN gives 0. Every value
 //   but zero gives true.
-// - float8 e4m3 has no infinity: overflow gives NaN. float8 e8m0 has no sign and no zero, and a tie goes up. float4
+// - float8 e4m3 has no infinity: what overflows, and an infinity, gives the largest number. float8 e8m0 has no sign and no zero, and a tie goes up. float4
 //   e2m1 has neither infinity nor NaN: it saturates at 6, and NaN gives 6.
 //
 //   from_double(Dtype::kHalf, 1.5).low == 0x3e00;  to_double(Dtype::kHalf, {0x3e00}) == 1.5
@@ -102,7 +102,7 @@ inline uint16_t float_to_bfloat16(float value) {
   return static_cast<uint16_t>((w + 0x7fffu + ((w >> 16) & 1)) >> 16);
 }
 
-// -- float8 e4m3 (fn): 4 exponent bits with bias 7, largest 448, NaN 0x7f
+// -- float8 e4m3 (fn): 4 exponent bits with bias 7, largest 448 (0x7e), NaN 0x7f
 inline float float8_e4m3_to_float(uint8_t value) {
   const uint32_t magnitude = value & 0x7fu;
   const uint32_t sign = static_cast<uint32_t>(value & 0x80u) << 24;
@@ -117,7 +117,8 @@ inline uint8_t float_to_float8_e4m3(float value) {
   const uint32_t sign = w & 0x80000000u;
   w ^= sign;
   uint32_t result = 0x7f;
-  if (w < (1087u << 20)) {  // 480
+  if (w <= 0x7f800000u) {
+    w = w < (1086u << 20) ? w : 1086u << 20;  // 448
     if (w < (121u << 23)) {
       const uint32_t align = 141u << 23;
       result = std::bit_cast<uint32_t>(std::bit_cast<float>(w) + std::bit_cast<float>(align)) - align;

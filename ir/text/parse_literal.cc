@@ -190,7 +190,7 @@ uint64_t Parser::number_bits(const Token& at, std::string_view digits, Dtype dty
   const double held = to_double(dtype, {bits, 0});
   // A finite value may be rounded, but not to infinity, to the largest value, or across zero.
   const bool fits = std::isfinite(held) && std::signbit(held) == std::signbit(value) && (value != 0 || held == 0) &&
-                    (has_nan(dtype) || std::abs(value) <= format_of(dtype).largest);
+                    (format_of(dtype).has(FloatFormat::kInfinity) || std::abs(value) <= format_of(dtype).largest);
   if (std::isfinite(value) ? !fits : !is_exact(dtype, value)) refuse();
   return bits;
 }

@@ -88,11 +88,7 @@ inline Rounded finish(Dtype dtype, double overflow, double y, const Image& image
   if (exact && y != y) return {v, 0};
   const double low = image.lo - error, high = image.hi + error;
   const double lo = round_to(dtype, low), hi = round_to(dtype, high);
-  if (v != v || lo != lo || hi != hi) {
-    // Overflow gives NaN in a dtype without infinities. It is certain if the whole interval overflows on one side.
-    const bool all_overflow = y == y && v != v && lo != lo && hi != hi && (low > 0 || high < 0);
-    return {v, all_overflow ? 0.0 : kInfinity};
-  }
+  if (v != v || lo != lo || hi != hi) return {v, kInfinity};
   const double n = notional(v, overflow);
   double b = std::max({notional(hi, overflow) - n, n - notional(lo, overflow), 0.0});
   if (b == 0 && (lo != v || hi != v)) b = kLastDouble;

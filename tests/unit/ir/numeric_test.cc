@@ -63,9 +63,10 @@ TEST(Numeric, WhatOverflowsANarrowFloat) {
   EXPECT_EQ(from_double(Dtype::kBfloat16, 3.4e38).low, 0x7f80u);
   EXPECT_EQ(from_double(Dtype::kBfloat16, 3.39e38).low, 0x7f7fu);
   EXPECT_EQ(from_double(Dtype::kFloat8E4m3, 464).low, 0x7eu);  // 448, the even neighbour
-  EXPECT_EQ(from_double(Dtype::kFloat8E4m3, 464.1).low, 0x7fu);
-  EXPECT_EQ(from_double(Dtype::kFloat8E4m3, kInf).low, 0x7fu);
-  EXPECT_EQ(from_double(Dtype::kFloat8E4m3, -kInf).low, 0xffu);
+  EXPECT_EQ(from_double(Dtype::kFloat8E4m3, 464.1).low, 0x7eu);
+  EXPECT_EQ(from_double(Dtype::kFloat8E4m3, kInf).low, 0x7eu);
+  EXPECT_EQ(from_double(Dtype::kFloat8E4m3, -kInf).low, 0xfeu);
+  EXPECT_EQ(from_double(Dtype::kFloat8E4m3, kNan).low, 0x7fu);
   EXPECT_EQ(from_double(Dtype::kFloat8E5m2, 61439.9).low, 0x7bu);
   EXPECT_EQ(from_double(Dtype::kFloat8E5m2, 61440).low, 0x7cu);
   EXPECT_EQ(from_double(Dtype::kFloat8E8m0, kInf).low, 0xffu);
