@@ -66,6 +66,10 @@ struct CudaLaunchConfig {
   FUNCTION(cuStreamDestroy, cuStreamDestroy_v2, void*)                                                                 \
   FUNCTION(cuStreamSynchronize, cuStreamSynchronize, void*)                                                            \
   FUNCTION(cuStreamIsCapturing, cuStreamIsCapturing, void*, int*)                                                      \
+  FUNCTION(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v2, void*, int*, unsigned long long*, void**, const void**,  \
+           size_t*)                                                                                                    \
+  FUNCTION(cuUserObjectCreate, cuUserObjectCreate, void**, void*, void (*)(void*), unsigned, unsigned)                 \
+  FUNCTION(cuGraphRetainUserObject, cuGraphRetainUserObject, void*, void*, unsigned, unsigned)                         \
   FUNCTION(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, int*)                                 \
   FUNCTION(cuStreamGetId, cuStreamGetId, void*, unsigned long long*)                                                   \
   FUNCTION(cuStreamWaitEvent, cuStreamWaitEvent, void*, void*, unsigned)                                               \
@@ -97,6 +101,8 @@ struct NvrtcApi {
 
 // Numbers of the driver's enumerations, under its names.
 enum CudaStreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
+enum CudaStreamCaptureStatus : int { CU_STREAM_CAPTURE_STATUS_ACTIVE = 1 };
+enum CudaUserObjectFlags : unsigned { CU_USER_OBJECT_NO_DESTRUCTOR_SYNC = 1, CU_GRAPH_USER_OBJECT_MOVE = 1 };
 enum CudaResult : int {
   CUDA_ERROR_OUT_OF_MEMORY = 2,
   CUDA_ERROR_NO_DEVICE = 100,

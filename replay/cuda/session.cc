@@ -6,6 +6,7 @@
 
 #include "ir/module/architecture.h"
 #include "ir/table/error.h"
+#include "replay/cuda/captured_memory.h"
 #include "replay/cuda/launch_log.h"
 
 namespace fusebox {
@@ -217,6 +218,23 @@ class Session final : public CudaSession {
     run(driver_.cuStreamGetId, "asking about a stream", stream, &number);
     return number;
   }
+  CudaPointer zeroed_for_capture(CudaStream stream, int64_t bytes) override {
+    int status = 0;
+    unsigned long long number = 0;
+    void* graph = nullptr;
+    run(driver_.cuStreamGetCaptureInfo, "asking about a stream", stream, &status, &number, &graph, nullptr, nullptr);
+    if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE || graph == nullptr) return 0;
+    auto piece = captured_->take(bytes, [&](int64_t wanted) { return allocate(wanted); });
+    const CudaPointer memory = piece->memory;
+    clear_beside_captures(memory, piece->bytes);
+    void* object = nullptr;
+    run(driver_.cuUserObjectCreate, "keeping memory for a graph", &object, static_cast<void*>(piece.get()),
+        &CapturedMemory::give_back, 1u, unsigned{CU_USER_OBJECT_NO_DESTRUCTOR_SYNC});
+    static_cast<void>(piece.release());  // the object has it
+    run(driver_.cuGraphRetainUserObject, "keeping memory for a graph", graph, object, 1u,
+        unsigned{CU_GRAPH_USER_OBJECT_MOVE});
+    return memory;
+  }
   void synchronize(CudaStream stream) override { run(driver_.cuStreamSynchronize, "a kernel or copy", stream); }
   void synchronize() override {
     const LaunchLog::Mark before = log_.mark();
@@ -332,10 +350,25 @@ class Session final : public CudaSession {
                                                " of this kernel: launch fewer or smaller ones");
   }
 
+  // Clears memory now, although streams are captured.
+  void clear_beside_captures(CudaPointer memory, int64_t bytes) {
+    const BesideCaptures beside(driver_);
+    const CudaStream stream = create_stream();
+    try {
+      fill(memory, 0, bytes, stream);
+      synchronize(stream);
+    } catch (...) {
+      driver_.cuStreamDestroy(stream);
+      throw;
+    }
+    destroy_stream(stream);
+  }
+
   const DriverApi& driver_;
   CudaDevice device_;
   void* context_ = nullptr;
   LaunchLog log_;
+  std::shared_ptr<CapturedMemory> captured_ = std::make_shared<CapturedMemory>();
   std::mutex naming_;
   std::deque<std::string> names_;  // of kernels
 };

@@ -137,6 +137,9 @@ class CudaSession {
   // A number that no other stream of the process has, earlier or later ones included. Nothing if the stream is captured:
   // then what is enqueued runs at another time, on other streams.
   virtual std::optional<uint64_t> stream_number(CudaStream stream) = 0;
+  // Memory for what a captured stream is given next. It is zero now, and nothing but the graph writes it, as long as the
+  // graph lives. 0: the stream is not captured.
+  virtual CudaPointer zeroed_for_capture(CudaStream stream, int64_t bytes) = 0;
   // Waits for the stream. An error of a kernel that ran is thrown here.
   virtual void synchronize(CudaStream stream) = 0;
   virtual void synchronize() = 0;  // the whole device

@@ -23,7 +23,7 @@ bool may_stay_open(Dtype d) {
 // once, and not before each call, which would take as long as a small kernel.
 //
 // Invariant: it belongs to the first stream that asks, on which one launch ends before the next one begins. Others get
-// nothing, and neither does a stream that is captured: what is captured may run anywhere.
+// nothing. What is captured may run anywhere, so each captured call gets memory that its graph keeps.
 class OwnCounters {
  public:
   explicit OwnCounters(CudaSession* session) : session_(session) {}
@@ -47,7 +47,7 @@ class OwnCounters {
   CudaPointer of(CudaStream stream) {
     if (bytes_ == 0) return 0;
     const std::optional<uint64_t> number = session_->stream_number(stream);
-    if (!number) return 0;
+    if (!number) return session_->zeroed_for_capture(stream, bytes_);
     uint64_t owner = kNobody;
     if (!owner_.compare_exchange_strong(owner, *number)) return owner == *number ? memory_.load() : 0;
     const CudaPointer made = session_->allocate(bytes_);

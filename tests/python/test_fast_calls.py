@@ -174,6 +174,37 @@ def test_launches_that_begin_early_wait_for_those_in_front(shape):
         assert torch.equal(sums, x.sum(1))
 
 
+def test_graphs_keep_the_counters_of_their_calls():
+    """Blocks that share columns count themselves. Graphs begin with counts of 0 each time, whatever runs beside them."""
+    fd = FusionDefinition()
+    x = fd.define_tensor([-1, -1], True, DataType.Float)
+    fd.add_output(fd.ops.sum(x, [0]))
+    torch.manual_seed(5)
+    xs = [torch.randint(-8, 9, (20000, 160), device="cuda").float() for _ in range(4)]
+    wanted = [x.sum(0) for x in xs]
+    assert torch.equal(fd.execute([xs[0]])[0], wanted[0])
+    assert "arrival_counters" in fd.cuda_source([xs[0]])
+    streams = [torch.cuda.Stream() for _ in range(2)]
+    for _ in range(3):  # later graphs take the memory of earlier ones
+        graphs, results = [], []
+        for pair in (xs[:2], xs[2:]):
+            graphs.append(torch.cuda.CUDAGraph())
+            with torch.cuda.graph(graphs[-1]):
+                results.append([fd.execute([x])[0] for x in pair])
+        torch.cuda.synchronize()
+        beside = []
+        for _ in range(20):
+            for stream, graph in zip(streams, graphs):
+                with torch.cuda.stream(stream):
+                    graph.replay()
+            beside.append(fd.execute([xs[1]])[0])
+        torch.cuda.synchronize()
+        for result, expected in zip(results[0] + results[1], wanted):
+            assert torch.equal(result, expected)
+        assert all(torch.equal(b, wanted[1]) for b in beside)
+        del graphs, results, graph
+
+
 def test_grid_reductions_on_two_streams_at_once():
     fd = FusionDefinition.from_text("""fusion @f {
   %n = size

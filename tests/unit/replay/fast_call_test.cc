@@ -27,6 +27,14 @@ class NotingSession : public testing::HostSession {
     return is_captured ? std::nullopt : HostSession::stream_number(stream);
   }
 
+  CudaPointer zeroed_for_capture(CudaStream, int64_t bytes) override {
+    if (kept_by_graphs.empty()) return 0;
+    asked.push_back(bytes);
+    const CudaPointer next = kept_by_graphs.back();
+    kept_by_graphs.pop_back();
+    return next;
+  }
+
   struct Started {
     unsigned blocks;
     CudaStream stream;
@@ -35,6 +43,8 @@ class NotingSession : public testing::HostSession {
   std::vector<size_t> counts;  // by launch: how many arguments to note
   std::vector<Started> started;
   std::vector<std::pair<CudaPointer, int64_t>> cleared;
+  std::vector<CudaPointer> kept_by_graphs;  // what captured calls get, the last one first
+  std::vector<int64_t> asked;               // the bytes that they asked for
   bool is_captured = false;
 };
 
@@ -217,8 +227,17 @@ inputs @f host {
   EXPECT_EQ(start(&streams[1]), std::pair(true, size_t{1}));
   session.is_captured = true;
   EXPECT_EQ(start(&streams[0]), std::pair(true, size_t{1}));
+  // A graph that keeps memory for each of its calls.
+  session.kept_by_graphs = {0x50000, 0x40000};
+  for (const CudaPointer kept : {CudaPointer{0x40000}, CudaPointer{0x50000}}) {
+    EXPECT_EQ(start(&streams[0]), std::pair(false, size_t{0}));
+    EXPECT_EQ(std::ranges::count(session.started.back().arguments, kept), 1);
+  }
+  EXPECT_EQ(session.asked, std::vector<int64_t>(2, session.asked.at(0)));
+  EXPECT_GE(session.asked.at(0), 4);
   session.is_captured = false;
   EXPECT_EQ(start(&streams[0]), std::pair(false, size_t{0}));
+  EXPECT_EQ(std::ranges::count(session.started.back().arguments, own), 1);
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ class HostSession : public CudaSession {
   CudaStream create_stream() override { return nullptr; }
   void destroy_stream(CudaStream) override {}
   std::optional<uint64_t> stream_number(CudaStream stream) override { return reinterpret_cast<uint64_t>(stream); }
+  CudaPointer zeroed_for_capture(CudaStream, int64_t) override { return 0; }
   void synchronize(CudaStream) override {}
   void opt_in_shared(CudaKernel&) override {}
   void synchronize() override {}
