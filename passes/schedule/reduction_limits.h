@@ -46,6 +46,10 @@ inline constexpr int64_t kBlocksOfCluster = 8;
 inline constexpr int64_t kLeastHeld = 2;    // blocks of a multiprocessor: one loads while another exchanges
 inline constexpr int64_t kSlicesOfRow = 4;  // by multiprocessors, for rows that are read once
 inline constexpr int64_t kSlicesOfColumn = 12;
+// Of a block where many others share its columns; so many are many; and the most such blocks of a multiprocessor.
+inline constexpr int64_t kThreadsOfLongColumns = 512;
+inline constexpr int64_t kManySlices = 64;
+inline constexpr int64_t kMostHeldOfColumns = 4;
 inline constexpr int64_t kLongWalk = 32768;  // elements of a column above which a GPU should not be left half empty
 
 }  // namespace fusebox
