@@ -123,7 +123,10 @@ def test_the_current_stream_is_used():
         done.record()
     assert not done.query()  # nothing waited for the stream
     stream.synchronize()
-    near(out, expected(x.double() * 2, 0.5).float())  # torch's own sum in f32 is as far off as the tolerance
+    wide = x.double() * 2
+    # A sum may be off by a few last places of the sum of its magnitudes, whatever is left of it.
+    bound = 1e-5 * expected(wide, 0.5).abs() + 2**-21 * (wide.exp() + 0.5 * wide.abs().sum(1, keepdim=True))
+    assert ((out - expected(wide, 0.5)).abs() <= bound).all()
 
 
 def test_a_captured_graph_replays_the_call():
