@@ -5,11 +5,10 @@
 //   auto piece = memory->take(bytes, allocate);
 //   cuUserObjectCreate(&object, piece.release(), CapturedMemory::give_back, …)   // and the graph retains the object
 //
-// A driver lets nobody call it where a graph ends, so pieces are not freed, but used again.
+// Nobody may call the driver where a graph ends, so pieces are not freed, but used again.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,10 +25,29 @@ class CapturedMemory : public std::enable_shared_from_this<CapturedMemory> {
     int64_t bytes = 0;
   };
 
-  // A piece of at least so many bytes, as the graph in front left it. `allocate` takes a number of bytes.
-  std::unique_ptr<Piece> take(int64_t bytes, const std::function<CudaPointer(int64_t)>& allocate);
+  // A piece of at least so many bytes, with what an ended graph left in it. `allocate` takes a number of bytes.
+  template <class Allocate>
+  std::unique_ptr<Piece> take(int64_t bytes, Allocate&& allocate) {
+    constexpr int64_t kGranularity = 256;
+    bytes = (bytes + kGranularity - 1) / kGranularity * kGranularity;
+    auto piece = std::make_unique<Piece>(Piece{shared_from_this(), 0, bytes});
+    {
+      const std::lock_guard lock(taking_);
+      if (const auto it = free_.find(bytes); it != free_.end()) {
+        piece->memory = it->second;
+        free_.erase(it);
+      }
+    }
+    if (piece->memory == 0) piece->memory = allocate(bytes);
+    return piece;
+  }
+
   // Ends a piece, given by its address.
-  static void give_back(void* piece);
+  static void give_back(void* piece) {
+    const std::unique_ptr<Piece> ended(static_cast<Piece*>(piece));
+    const std::lock_guard lock(ended->of->taking_);
+    ended->of->free_.emplace(ended->bytes, ended->memory);
+  }
 
  private:
   std::mutex taking_;

@@ -32,6 +32,11 @@ def test_casts_are_those_of_pytorch(narrow, wide):
         fd.add_output(fd.ops.cast(fd.from_pytorch(x), dtype=narrow))
     (ours,) = fd.execute([x])
     theirs = x.to(narrow)
+    if narrow == torch.float8_e4m3fn and torch.tensor([1000.0]).to(narrow).float().isnan():
+        # PyTorch before 2.13 gives NaN for what is beyond the largest number, where 2.13 and Fusebox give that number.
+        is_beyond = (x.float().abs() >= 464) & ~x.isnan()
+        assert torch.equal(ours.float()[is_beyond], 448 * x.float()[is_beyond].sign())
+        ours, theirs = ours[~is_beyond], theirs[~is_beyond]
     is_nan = theirs.float().isnan()
     assert torch.equal(ours.float().isnan(), is_nan)
     assert torch.equal(bits_of(ours)[~is_nan], bits_of(theirs)[~is_nan])
