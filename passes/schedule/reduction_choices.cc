@@ -8,6 +8,7 @@
 #include "passes/schedule/column_parts.h"
 #include "passes/schedule/kept_bytes.h"
 #include "passes/schedule/known_divisors.h"
+#include "passes/schedule/long_columns.h"
 #include "passes/schedule/loop_space.h"
 #include "passes/schedule/reduction_limits.h"
 
@@ -181,11 +182,15 @@ class Chooser {
         slices = ceil_div(sizes_.row, warps * most_unroll);
       }
       const bool are_many = slices == most || slices > kManySlices;
-      const int64_t rows = kThreadsOfLongColumns / lanes * kLongUnroll;
-      if (const int64_t fewer = are_many && !waits ? slices_of_long_columns(lanes, rows) : 0) {
+      SharedColumns fewer;
+      if (are_many && !waits && !has_moments())
+        fewer = share_long_columns(columns_of(lanes), kThreadsOfLongColumns / lanes * kLongUnroll,
+                                   view_.device.multiprocessors);
+      if (fewer.slices > 0) {
+        access_.vector = fewer.vector;
         warps = kThreadsOfLongColumns / lanes;
         most_unroll = kLongUnroll;
-        slices = fewer;
+        slices = fewer.slices;
       } else if (slices < most) {
         while (access_.vector > 1 && 2 * blocks_of_columns(lanes) * slices < most_blocks(3, waits, kLeastHeld))
           access_.vector /= 2;
@@ -213,30 +218,6 @@ class Chooser {
                                      : slices > 1 ? 1
                                                   : blocks_of_multiprocessor(lanes * warps),
                            .longest = longest_summed_once()});
-  }
-
-  // How many blocks that take `rows` rows at once share long columns: as many as give each multiprocessor one block, or a
-  // few where one would leave a part of them idle. Sums that pass from block to block take longer than a block's own. On an
-  // H100, in µs, in place of a dozen small blocks for each multiprocessor: 11.5 for [20000, 160] in f32 (17.2), 12.4 for
-  // [8192, 512] (17.0), 28.5 for [16384, 1024] (31.7), 13.4 for [65536, 64] (18.3).
-  // A thread adds about as long as 16 bytes take. Where accesses are narrower, one block is not enough: [16384, 4096] in bf16
-  // took 111 so, and 49 in small blocks; but 13.6 for the one or two rounds of [20000, 160] (15.2). 0: small blocks are to be
-  // taken.
-  int64_t slices_of_long_columns(int64_t lanes, int64_t rows) {
-    const int64_t all = view_.device.multiprocessors, most = ceil_div(sizes_.row, rows);
-    if (has_moments() || blocks_of_columns(lanes) > all) return 0;
-    const int64_t vector = access_.vector;
-    while (access_.vector > 1 && blocks_of_columns(lanes) * most < all * 3 / 4) access_.vector /= 2;
-    const int64_t blocks = blocks_of_columns(lanes);
-    const bool is_narrow = access_.vector * bytes_of_loads() < kVectorBytes;
-    int64_t held = is_narrow ? 2 : 1;
-    const auto slices = [&] { return std::clamp<int64_t>(held * all / blocks, 1, most); };
-    if (is_narrow && ceil_div(most, slices()) > 2) {
-      access_.vector = vector;
-      return 0;
-    }
-    while (held < kMostHeldOfColumns && held * all / blocks * blocks * 10 < held * all * 9) ++held;
-    return slices();
   }
 
   // The kept axes lie innermost, and columns are so short that a thread takes whole ones, in full vectors, as a pointwise
@@ -462,13 +443,11 @@ class Chooser {
     return (waits ? std::min(wanted, held) : wanted) * view_.device.multiprocessors;
   }
 
-  int64_t blocks_of_columns(int64_t lanes) const {
-    const int64_t across = ceil_div(columns(), access_.vector * lanes);
-    int64_t blocks = 0;
-    if (__builtin_mul_overflow(across, most_of(view_.sizes, kept_beside(space_, access_)), &blocks))
-      return int64_t{1} << 40;
-    return std::max<int64_t>(blocks, 1);
+  Columns columns_of(int64_t lanes) const {
+    return {sizes_.row, columns(),      most_of(view_.sizes, kept_beside(space_, access_)),
+            lanes,      access_.vector, bytes_of_loads()};
   }
+  int64_t blocks_of_columns(int64_t lanes) const { return columns_of(lanes).blocks(); }
 
   // The lanes of a row that has an access for each and leaves half of a warp idle, or more. 0 if it has more accesses, or
   // if all rows together do not fill a warp.

@@ -104,7 +104,8 @@ Geometry geometry_of(const Bytecode& code, const LaunchDims& dims) {
   int64_t threads = 1;
   bool is_good = dims.shared_bytes >= 0 && dims.shared_bytes <= kMaxShared;
   for (size_t a = 0; a < 3; ++a) {
-    is_good &= dims.block[a] <= kMostBlock[a] && dims.grid[a] <= kMostGrid[a] && dims.block[a] >= 0 && dims.grid[a] >= 0;
+    is_good &=
+        dims.block[a] <= kMostBlock[a] && dims.grid[a] <= kMostGrid[a] && dims.block[a] >= 0 && dims.grid[a] >= 0;
     if (is_good) threads *= dims.block[a];
   }
   if (!is_good || threads > kMaxThreads)

@@ -1,0 +1,32 @@
+// How many blocks share columns whose places are many, and how wide their accesses are.
+//
+//   // [20000, 160] of f32 on 132 multiprocessors, rounds of 256 places
+//   share_long_columns({.places = 20000, .columns = 160, .lanes = 16, .vector = 4, .bytes = 4}, 256, 132)
+//     // {.vector = 4, .slices = 44}: 3 blocks of columns, 132 blocks in all
+#pragma once
+
+#include <cstdint>
+
+namespace fusebox {
+
+struct Columns {
+  int64_t places = 1;   // of a column
+  int64_t columns = 1;  // that lie side by side in memory
+  int64_t beside = 1;   // how many such groups there are
+  int64_t lanes = 1;    // threads of a block that take neighbouring columns
+  int64_t vector = 1;   // elements of an access
+  int64_t bytes = 1;    // of all that is loaded for an element
+
+  // The blocks that take all columns, if no blocks share any. At most 2^40.
+  int64_t blocks() const;
+};
+
+struct SharedColumns {
+  int64_t vector = 1;
+  int64_t slices = 0;  // blocks that share a column; 0: many small blocks are as fast
+};
+
+// A block takes `places` of each column in a round, a quarter of what a multiprocessor could hold at once.
+SharedColumns share_long_columns(Columns columns, int64_t places, int64_t multiprocessors);
+
+}  // namespace fusebox

@@ -1,0 +1,52 @@
+#include "passes/schedule/long_columns.h"
+
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace fusebox {
+namespace {
+
+constexpr int64_t kMultiprocessors = 132, kPlaces = 256;
+
+SharedColumns shared(const Columns& c) { return share_long_columns(c, kPlaces, kMultiprocessors); }
+
+TEST(LongColumns, GiveEachMultiprocessorABlock) {
+  for (const int64_t columns : {64, 160, 512, 1024, 4096}) {
+    const Columns c{.places = 65536, .columns = columns, .lanes = 16, .vector = 4, .bytes = 4};
+    const SharedColumns s = shared(c);
+    EXPECT_EQ(s.vector, 4);
+    EXPECT_LE(s.slices * c.blocks(), kMultiprocessors) << columns;
+    EXPECT_GE(s.slices * c.blocks() * 10, kMultiprocessors * 9) << columns;
+  }
+}
+
+TEST(LongColumns, GiveSeveralBlocksWhereOneLeavesManyIdle) {
+  const Columns c{.places = 65536, .columns = 3200, .lanes = 16, .vector = 4, .bytes = 4};
+  ASSERT_EQ(c.blocks(), 50);
+  EXPECT_EQ(shared(c).slices, 5);  // 250 of 264, where 2 would be 100 of 132
+}
+
+TEST(LongColumns, LeaveWhatSmallBlocksReadSooner) {
+  // Narrow accesses of many rounds, and as many blocks of columns as multiprocessors.
+  EXPECT_EQ(shared({.places = 16384, .columns = 4096, .lanes = 16, .vector = 4, .bytes = 2}).slices, 0);
+  EXPECT_EQ(shared({.places = 65536, .columns = 64 * 133, .lanes = 16, .vector = 4, .bytes = 4}).slices, 0);
+  // Few rounds are not many.
+  EXPECT_EQ(shared({.places = 20000, .columns = 160, .lanes = 16, .vector = 4, .bytes = 2}).slices, 79);
+}
+
+TEST(LongColumns, NarrowAccessesWhereBlocksAreFew) {
+  const SharedColumns s = shared({.places = 20000, .columns = 64, .lanes = 16, .vector = 4, .bytes = 4});
+  EXPECT_EQ(s.vector, 2);
+  EXPECT_EQ(s.slices, 79);
+}
+
+TEST(LongColumns, TakesSizesThatAreNotKnown) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const Columns wide{.places = kMost, .columns = kMost, .beside = kMost, .lanes = 16, .vector = 4, .bytes = 4};
+  EXPECT_EQ(wide.blocks(), int64_t{1} << 40);
+  EXPECT_EQ(shared(wide).slices, 0);
+  EXPECT_EQ(shared({.places = kMost, .columns = 64, .lanes = 16, .vector = 4, .bytes = 4}).slices, 132);
+}
+
+}  // namespace
+}  // namespace fusebox
