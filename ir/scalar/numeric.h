@@ -5,8 +5,8 @@
 // - A conversion to a float rounds once, to nearest, ties to even. It gives the bits that PyTorch's scalar types give.
 // - An integer that does not fit wraps. A float that does not fit an integer saturates, and NaN gives 0. Every value
 //   but zero gives true.
-// - float8 e4m3 has no infinity: what overflows, and an infinity, gives the largest number. float8 e8m0 has no sign and no zero, and a tie goes up. float4
-//   e2m1 has neither infinity nor NaN: it saturates at 6, and NaN gives 6.
+// - float8 e4m3 has no infinity: what is beyond its largest number gives that number. float8 e8m0 has no sign and no
+//   zero, and a tie goes up. float4 e2m1 has neither infinity nor NaN: it saturates at 6, and NaN gives 6.
 //
 //   from_double(Dtype::kHalf, 1.5).low == 0x3e00;  to_double(Dtype::kHalf, {0x3e00}) == 1.5
 //   float_to_bfloat16(1.0f) == 0x3f80;  is_exact(Dtype::kHalf, 0.1) == false;  saturate<int8_t>(300.0) == 127
