@@ -266,7 +266,7 @@ std::vector<ValueId> FusionMaker::stored_over_segments() {
     Shape shape;
     for (int64_t e : extents) {
       shape.push_back(Scalar(symbol(e)));
-      layout.contiguity.push_back(random_.one_in(3) ? Contiguity::kTrue : Contiguity::kFalse);
+      layout.contiguity.push_back(random_.one_in(2) ? Contiguity::kTrue : Contiguity::kFalse);
     }
     const ValueId target = input(g_, "", dtype, shape, layout);
     const ValueId x = new_input(dtype, extents, {false, true, false});

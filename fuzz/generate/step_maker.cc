@@ -1,6 +1,7 @@
 #include "fuzz/generate/step_maker.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "fuzz/field_laws/match.h"
 #include "ir/canonical/canonical.h"
@@ -98,10 +99,14 @@ void StepMaker::assign(size_t max_transforms) {
   else
     for (size_t extra = 1 + random_.below(2); extra > 0; --extra) cuts.push_back(random_.below(names.size() + 1));
   cut_at_library_ops(names, cuts);
+  // What ATen reads lies over an input only if it lies there as it does elsewhere. Kernels read it anywhere, also if ATen
+  // makes it.
+  const bool is_stored_over = focus.rare == RareFocus::kStoredOverSegments;
+  bool makes = is_stored_over;
   std::vector<Step> assigns = assigns_of(names, cuts, [&](const std::string& first) {
-    const bool is_aimed =
-        (focus.rare == RareFocus::kDeclaredOrder || focus.rare == RareFocus::kStoredOverSegments) && !random_.one_in(4);
-    return is_library_op(first) ? !random_.one_in(16) : is_aimed || random_.one_in(4);
+    const bool is_aimed = (focus.rare == RareFocus::kDeclaredOrder && !random_.one_in(4)) ||
+                          (std::exchange(makes, false) && random_.one_in(2));
+    return is_library_op(first) ? !random_.one_in(16) : is_aimed || random_.one_in(is_stored_over ? 5 : 4);
   });
   // An op may be in several segments.
   if (random_.one_in(4))

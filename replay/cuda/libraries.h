@@ -66,7 +66,7 @@ struct CudaLaunchConfig {
   FUNCTION(cuStreamDestroy, cuStreamDestroy_v2, void*)                                                                 \
   FUNCTION(cuStreamSynchronize, cuStreamSynchronize, void*)                                                            \
   FUNCTION(cuStreamIsCapturing, cuStreamIsCapturing, void*, int*)                                                      \
-  FUNCTION(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v2, void*, int*, unsigned long long*, void**, const void**,  \
+  FUNCTION(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v2, void*, int*, unsigned long long*, void**, void* const**, \
            size_t*)                                                                                                    \
   FUNCTION(cuUserObjectCreate, cuUserObjectCreate, void**, void*, void (*)(void*), unsigned, unsigned)                 \
   FUNCTION(cuGraphRetainUserObject, cuGraphRetainUserObject, void*, void*, unsigned, unsigned)                         \

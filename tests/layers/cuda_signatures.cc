@@ -8,6 +8,13 @@
 
 #include "replay/cuda/libraries.h"
 
+// Drivers of CUDA 12 and 13 export the second version; the headers of CUDA 13 declare the third one only, which drivers
+// before 12.3 lack.
+#if CUDA_VERSION >= 13000
+extern "C" CUresult cuStreamGetCaptureInfo_v2(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*,
+                                              const CUgraphNode**, size_t*);
+#endif
+
 // The headers map names to symbols by macros, which this expands.
 #define FUSEBOX_TEXT(...) #__VA_ARGS__
 #define FUSEBOX_MAPPED(name) FUSEBOX_TEXT(name)
@@ -27,6 +34,8 @@ constexpr bool fits() {
     using B = std::remove_pointer_t<Theirs>;
     if constexpr (std::is_void_v<A>)
       return std::is_void_v<B> ? std::is_const_v<A> == std::is_const_v<B> : !is_complete<B>;
+    else if constexpr (std::is_function_v<A> || std::is_function_v<B>)
+      return std::is_same_v<A, B>;
     else if constexpr (std::is_const_v<A> && !std::is_const_v<B>)
       return false;
     else
@@ -50,8 +59,10 @@ template <class... Ours, class R, class... Theirs>
 struct Signatures<int (*)(Ours...), R (*)(Theirs...)>
     : std::bool_constant<std::is_enum_v<R> && sizeof(R) == sizeof(int) && (fits<Ours, Theirs>() && ...)> {};
 
-// CUDA 13 maps it to a second version with the same signature, which CUDA 12 drivers do not export.
-constexpr bool is_older(std::string_view symbol) { return symbol == "cuEventElapsedTime"; }
+// CUDA 13 maps these to later versions, which CUDA 12 drivers do not all export.
+constexpr bool is_older(std::string_view symbol) {
+  return symbol == "cuEventElapsedTime" || symbol == "cuStreamGetCaptureInfo_v2";
+}
 
 #define FUSEBOX_SIGNATURE(name, symbol, ...)                                                                     \
   static_assert(Signatures<int (*)(__VA_ARGS__), decltype(&::symbol)>::value, #symbol " has another signature"); \
@@ -105,6 +116,9 @@ FUSEBOX_SAME(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 FUSEBOX_SAME(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH);
 FUSEBOX_SAME(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
 FUSEBOX_SAME(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+FUSEBOX_SAME(CU_STREAM_CAPTURE_STATUS_ACTIVE);
+FUSEBOX_SAME(CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+FUSEBOX_SAME(CU_GRAPH_USER_OBJECT_MOVE);
 FUSEBOX_SAME(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 FUSEBOX_SAME(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
 FUSEBOX_SAME(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);

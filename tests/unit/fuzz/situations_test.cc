@@ -166,7 +166,7 @@ bool is_met(RareFocus rare, const Case& c) {
 
 TEST(Situations, RareProgramsAreMet) {
   std::map<RareFocus, Count> counts;
-  for (uint64_t seed = 6; seed < 8 * 36 * kRareFoci; seed += 8) {
+  for (uint64_t seed = 6; seed < 8 * 72 * kRareFoci; seed += 8) {
     const Focus focus = focus_of(seed);
     ASSERT_TRUE(focus.rare) << seed;
     const Case c = generate_case(seed, {}).value;
