@@ -4,14 +4,9 @@
 
 #include "passes/schedule/known_divisors.h"
 #include "passes/schedule/reduction_limits.h"
+#include "passes/schedule/size_classes.h"
 
 namespace fusebox {
-namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }  // of any size
-
-}  // namespace
-
 int64_t Columns::blocks() const {
   int64_t blocks = 0;
   if (__builtin_mul_overflow(ceil_div(columns, vector * lanes), beside, &blocks)) return int64_t{1} << 40;

@@ -23,10 +23,10 @@ struct Columns {
 
 struct SharedColumns {
   int64_t vector = 1;
-  int64_t slices = 0;  // blocks that share a column; 0: many small blocks are as fast
+  int64_t slices = 0;  // blocks that share a column; 0: many small blocks are to be taken
 };
 
-// A block takes `places` of each column in a round, a quarter of what a multiprocessor could hold at once.
+// A block takes `places` of each column in a round, with a quarter of the threads that a multiprocessor holds.
 SharedColumns share_long_columns(Columns columns, int64_t places, int64_t multiprocessors);
 
 }  // namespace fusebox

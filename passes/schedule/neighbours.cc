@@ -55,8 +55,6 @@ bool follow(Heuristics& h) {
   return !threads || *threads <= kMostThreads;
 }
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // The blocks that share rows or columns and wait for one another, at most; 0 where none wait.
 int64_t waiting_blocks(const Heuristics& h) {
   if (!h.has("most_rows")) return 0;

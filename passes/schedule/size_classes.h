@@ -27,6 +27,8 @@ struct SizeClass {
 // number has the bound 0, and no divisor.
 SizeClass class_of_size(int64_t size, const Defects& defects = {});
 
+// a / b, rounded up, for any a; 0 for a negative one.
+constexpr int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
 // The largest power of two that divides a number, up to `most`, itself a power of two.
 int64_t power_of_two_in(int64_t number, int64_t most);
 

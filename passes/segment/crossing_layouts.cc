@@ -26,15 +26,6 @@ Axes axes_of(const Graph& g, ValueId v, const Bindings& sizes) {
   return axes;
 }
 
-// The positions of a tensor's allocated axes among its logical axes, outermost first.
-std::vector<int64_t> order_of(const Graph& g, const Tensor& t) {
-  const auto logical = logical_without_reductions(g, t);
-  std::vector<int64_t> order;
-  for (DomainId d : allocation_of(g, t))
-    if (const size_t axis = position_in(logical, d); axis < logical.size()) order.push_back(static_cast<int64_t>(axis));
-  return order;
-}
-
 bool is_in_order(const std::vector<int64_t>& order) { return std::ranges::is_sorted(order); }
 
 std::vector<int64_t> plain_order(size_t rank) {
@@ -83,6 +74,14 @@ bool makes(const Graph& segment, const std::string& value, OpKind kind) {
 }
 
 }  // namespace
+
+std::vector<int64_t> order_of(const Graph& g, const Tensor& t) {
+  const auto logical = logical_without_reductions(g, t);
+  std::vector<int64_t> order;
+  for (DomainId d : allocation_of(g, t))
+    if (const size_t axis = position_in(logical, d); axis < logical.size()) order.push_back(static_cast<int64_t>(axis));
+  return order;
+}
 
 TensorLayout dense_layout(std::vector<int64_t> shape, std::span<const int64_t> order,
                           const std::vector<bool>& broadcast) {

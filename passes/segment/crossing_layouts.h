@@ -69,6 +69,9 @@ class CrossingLayouts {
   std::map<std::string, TensorLayout> known_;
 };
 
+// The positions of a tensor's allocated axes among its logical axes without reductions, outermost first.
+std::vector<int64_t> order_of(const Graph& g, const Tensor& t);
+
 // The layout of a tensor of these extents that is dense in an order of its axes, outermost first. An axis that is
 // broadcast has no place in memory and the stride 0.
 TensorLayout dense_layout(std::vector<int64_t> shape, std::span<const int64_t> order,

@@ -10,6 +10,7 @@
 #include "ir/infer/is_library.h"
 #include "ir/table/error.h"
 #include "ir/token/lex.h"
+#include "passes/segment/crossing_layouts.h"
 #include "passes/segment/own_memory.h"
 #include "passes/segment/segment.h"
 
@@ -121,15 +122,9 @@ class Completer {
   // Whether the value lies in the input's memory as it does in memory of its own. ATen lays its results as their operands
   // lie, so they would depend on the plan otherwise: not every plan can write over every input.
   bool lies_the_same(ValueId v, ValueId input) const {
-    const auto order = [&](ValueId value) {
-      const Tensor& t = g_.tensor_of(value);
-      const auto logical = logical_without_reductions(g_, t);
-      std::vector<size_t> axes;
-      for (DomainId d : allocation_of(g_, t)) axes.push_back(position_in(logical, d));
-      return axes;
-    };
-    const auto flags = contiguity_of(g_, g_.tensor_of(input));
-    return order(v) == order(input) && std::ranges::find(flags, Contiguity::kFalse) == flags.end();
+    const Tensor &own = g_.tensor_of(v), &place = g_.tensor_of(input);
+    const auto flags = contiguity_of(g_, place);
+    return order_of(g_, own) == order_of(g_, place) && std::ranges::find(flags, Contiguity::kFalse) == flags.end();
   }
 
   // Whether a thread may read an element that another one overwrites, in an op with a thread for each element. Every
