@@ -186,7 +186,9 @@ Agreement compare(const Comparison& c, Start start, TensorId t, bool up) {
   result.comparable = true;
   std::optional<Attempt> with_facts;
   if (!plain.is_proved()) with_facts.emplace(c, start, t, up, true);
-  Attempt& used = with_facts ? *with_facts : plain;
+  // The facts contradict each other where an extent of the start is 0. Values may depend on other variables then.
+  const bool is_sound = with_facts && with_facts->is_comparable();
+  Attempt& used = is_sound ? *with_facts : plain;
   const auto [a, b] = used.unproved.empty() ? std::pair(used.as[0], used.bs[0]) : used.unproved[0];
   result.a_value = used.views.algebra.to_string(a);
   result.b_value = used.views.algebra.to_string(b);

@@ -93,13 +93,13 @@ class Finder {
     return last_long(layout);
   }
 
-  // The last axis that is longer than one element; the last one if none is.
+  // The last axis that is reduced or longer than one element; the last one if there is none.
   DomainId last_long(const std::vector<DomainId>& domains) const {
     DomainId last, last_of_any;
     for (DomainId d : domains) {
       if (!space_.axis_of(d)) continue;
       last_of_any = space_.axis_of(d);
-      if (view_.sizes.of(d).most > 1) last = last_of_any;
+      if (space_.is_reduced(last_of_any) || view_.sizes.of(d).most > 1) last = last_of_any;
     }
     return last ? last : last_of_any;
   }

@@ -60,6 +60,28 @@ bool is_overwritten(const Graph& g, const std::string& load, const StepWriter& w
   return std::ranges::any_of(outputs(g), [&](const OutputRef& out) { return out.alias == input; });
 }
 
+// Whether a tensor with all axes of the reference is made from the load. Otherwise nothing gives the load a loop for an axis
+// that it lacks, as where a squeeze drops that axis of the tensors that it is read with.
+bool leads_to_full(const Prepared& p, const std::string& load, const std::vector<size_t>& order) {
+  const Graph& g = p.w.graph();
+  std::vector<bool> from(g.values.size());
+  from[p.w.tensor(load).index] = true;
+  const auto is_full = [&](ValueId v) {
+    const auto it = p.once.places.find(g[v].name);
+    return it != p.once.places.end() && std::ranges::all_of(order, [&](size_t axis) {
+      return std::ranges::count(it->second, std::to_string(axis)) > 0;
+    });
+  };
+  for (OpId op : g[Graph::body()].ops) {
+    if (!makes_tensor(g, op)) continue;
+    const bool reads = std::ranges::any_of(g[op].operands, [&](ValueId v) { return v && from[v.index]; });
+    for (ValueId v : g[op].results) from[v.index] = from[v.index] || reads;
+  }
+  for (uint32_t i = 0; i < from.size(); ++i)
+    if (from[i] && is_full(ValueId(i))) return true;
+  return false;
+}
+
 // The loads that are to go through shared memory, and the axis that their tile has beside the innermost one.
 struct Turned {
   size_t across = 0, along = 0;  // numbers of axes of the reference
@@ -75,7 +97,8 @@ std::optional<Turned> turned(const Prepared& p, std::optional<size_t> only = {})
     if (!place || *place == order.back() || is_overwritten(p.w.graph(), load, p.w)) continue;
     // The tile needs both axes in the input, and no loop besides those of the reference.
     const auto& places = p.once.places.at(load);
-    if (std::ranges::all_of(places, is_number) && std::ranges::count(places, std::to_string(order.back())) == 1)
+    if (std::ranges::all_of(places, is_number) && std::ranges::count(places, std::to_string(order.back())) == 1 &&
+        leads_to_full(p, load, order))
       by_axis[*place].push_back(load);
   }
   const std::vector<std::string>* best = nullptr;

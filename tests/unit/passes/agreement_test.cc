@@ -246,5 +246,29 @@ TEST(Agreement, ANestReadsWhatItIsMadeOf) {
   EXPECT_TRUE(elements(g, "z.o", "y.o").proved);
 }
 
+// An extent of 0 beside the fact that each element has an index: with both, no value is a function of the elements.
+TEST(Agreement, AnInputWithoutElementsContradictsTheFacts) {
+  const Graph g = scheduled(R"(fusion @f {
+    %n = size
+    %x = input i16[%n, %n] contiguous
+    %k = input index
+    %a = maximum %n, 2 : index
+    %b = maximum %n, %k : index
+    %q = slice %x from [%a, %b] to [%n, %n] by [1, 1] : i16[?, ?]
+    %s = prod %q over [0] : i64[?]
+    %t = broadcast %s mask [1, 0] : i64[1, ?]
+    %z = input i64[1, 0] contiguous
+    %y = ne %t, %z : bool[1, ?]
+    output %y
+  })", "");
+  for (const char* a : {"z.i0", "z.i1", "t.i0"})
+    for (const char* b : {"x.i0", "x.i1", "q.i0"}) {
+      const Agreement r = elements(g, a, b), turned = elements(g, b, a);
+      EXPECT_EQ(r.comparable, turned.comparable) << a << " " << b;
+      EXPECT_EQ(r.proved, turned.proved) << a << " " << b;
+      EXPECT_TRUE(r.comparable) << a << " " << b;
+    }
+}
+
 }  // namespace
 }  // namespace fusebox::testing
