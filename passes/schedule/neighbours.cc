@@ -30,8 +30,10 @@ int64_t* find_number(Heuristics& h, std::string_view key) {
 
 bool scale(Heuristics& h, std::string_view key, bool up) {
   int64_t* number = find_number(h, key);
-  if (!number || (!up && *number % 2 != 0)) return false;
-  *number = up ? *number * 2 : *number / 2;
+  if (!number) return false;
+  const bool may_round = key == "chunks" && *number > 1;  // more parts than a row needs are never read
+  if (!up && *number % 2 != 0 && !may_round) return false;
+  *number = up ? *number * 2 : (*number + (may_round ? 1 : 0)) / 2;
   return *number > 0;
 }
 

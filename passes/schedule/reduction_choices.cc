@@ -7,6 +7,7 @@
 #include "passes/plan/kernel_plan.h"
 #include "passes/schedule/column_parts.h"
 #include "passes/schedule/kept_bytes.h"
+#include "passes/schedule/kept_rows.h"
 #include "passes/schedule/known_divisors.h"
 #include "passes/schedule/long_columns.h"
 #include "passes/schedule/loop_space.h"
@@ -15,10 +16,6 @@
 namespace fusebox {
 
 namespace {
-
-int64_t power_of_two_from(int64_t n) {
-  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(n, 1, int64_t{1} << 40))));
-}
 
 struct Sizes {
   int64_t row = 1;   // elements of a row: the product of the reduced axes
@@ -152,6 +149,10 @@ class Chooser {
       // Half a warp reads whole lines, and more blocks share the columns.
       lanes /= 2;
       access_.vector = std::min<int64_t>(access_.vector, kVectorOfColumns);
+      // Narrower accesses read parts of lines: [1000, 90001] in f16 took 91.5 µs so on an H100, and 83.5 by 64 lanes.
+      while (lanes * access_.vector * bytes_of_loads() < kBytesOfLine &&
+             blocks_of_columns(2 * lanes) >= kManyHeldOfColumns * view_.device.multiprocessors)
+        lanes *= 2;
     }
     // Where there are few columns, narrow accesses give every lane one.
     while (access_.vector > 1 && ceil_div(columns(), access_.vector) < lanes) access_.vector /= 2;
@@ -159,16 +160,17 @@ class Chooser {
     // On an H100, 5.6 µs in place of 6.0 for [599, 32] in f32, and arrivals need not be cleared first; 7.2 in place of 6.3
     // for [900, 128] in f16.
     const bool is_short = sizes_.row <= kShortColumn && blocks_of_columns(lanes) <= kFewColumnBlocks;
-    const bool is_sliced = may_slice && !is_short &&
-                           ceil_div(sizes_.row, kThreadsOfFewRows / lanes * kUnroll) > kMostRounds &&
-                           (!may_wait || states_rows());
+    const bool is_sliced =
+        may_slice && !is_short && ceil_div(sizes_.row, kThreadsOfFewRows / lanes * kUnroll) > kMostRounds &&
+        (may_wait ? states_rows() : most_blocks(kSlicesOfColumn, false, 0) >= 2 * blocks_of_columns(lanes));
     // Columns that no blocks share are read soonest by many blocks.
     const int64_t wanted_blocks = 4 * view_.device.multiprocessors;
     if (may_slice && !is_sliced)
       while (access_.vector > 1 && blocks_of_columns(lanes) < wanted_blocks) access_.vector /= 2;
     const int64_t blocks = blocks_of_columns(lanes);
     const bool waits = is_sliced && may_wait;
-    int64_t warps = std::min(kWarpsOfColumns, power_of_two_from(sizes_.row)), slices = 1, most_unroll = kUnroll;
+    int64_t warps = std::min(kWarpsOfColumns, power_of_two_from(sizes_.row)), slices = 1, most_unroll = kUnroll,
+            held = 0;
     const int64_t most_threads = blocks < wanted_blocks ? kThreadsOfFewRows : kThreadsOfColumns;
     if (is_sliced) {
       const int64_t most = std::max<int64_t>(most_blocks(kSlicesOfColumn, waits, kLeastHeld) / blocks, 1);
@@ -202,7 +204,18 @@ class Chooser {
         return view_.device.multiprocessors * blocks_of_multiprocessor(lanes * w);
       };
       if (warps > 1 && blocks > held_of(warps) && 2 * blocks <= 3 * held_of(warps)) warps /= 2;
+      // Narrow accesses leave registers for more: [2432, 25314] in bf16 took 57.5 µs by blocks of 128 threads, and 47.6 by 256.
+      const int64_t each = ceil_div(blocks, view_.device.multiprocessors);
+      while (may_slice && access_.vector * bytes_of_loads() <= kNarrowBytes && 2 * warps * lanes <= most_threads &&
+             2 * warps * lanes * each <= view_.device.threads * 7 / 8 &&
+             ceil_div(sizes_.row, 2 * warps * kUnroll) > kMostRounds)
+        warps *= 2, held = each;
       if (is_short && ceil_div(sizes_.row, warps * kUnroll) > kMostRounds) most_unroll = kLongUnroll;
+      // Loads of a few rounds are under way together: [500, 700] in f32 took 6.2 µs in four rounds, and 4.9 in one.
+      const int64_t one_round = std::min(power_of_two_from(ceil_div(sizes_.row, warps)), kMostRounds * kUnroll);
+      if (may_slice && sizes_.row <= one_round * warps &&
+          one_round * access_.vector * bytes_of_loads() <= kBytesOfRound)
+        most_unroll = std::max(most_unroll, one_round);
     }
     const int64_t unroll = std::min(most_unroll, power_of_two_from(ceil_div(sizes_.row, warps * slices)));
     const bool is_awaited = waits && slices > 1;
@@ -215,6 +228,7 @@ class Chooser {
                            .most_columns = is_awaited ? columns() : 0,
                            .blocks = is_awaited   ? kLeastHeld
                                      : slices > 1 ? 1
+                                     : held > 0   ? held
                                                   : blocks_of_multiprocessor(lanes * warps),
                            .longest = longest_summed_once()});
   }
@@ -324,6 +338,7 @@ class Chooser {
       int64_t chunks = std::min(most, power_of_two_from(accesses_of_warp()));
       const auto warps = warps_of_row(chunks, kept.bytes);
       if (!warps || (elements < kLeastElements && *warps * view_.device.warp > kThreadsOfFewRows)) continue;
+      chunks = std::max<int64_t>(ceil_div(accesses_of_warp(), *warps), 1);  // others would be checks of what no row has
       // Rows of several warps would wait for one another in the barriers of a block, and those of clusters are few.
       const bool is_alone = *warps > 1 || cluster > 0;
       const int64_t rows = is_alone ? 1 : rows_of_block(view_.device.warp, kThreadsOfKeptRows, 1);
@@ -493,23 +508,18 @@ class Chooser {
                                  [&](ValueId v) { return view_.fusion.is_tensor(v) && space_.is_full(v); });
   }
 
-  // The elements of a kept row for each thread, the best number first. Where rows fill the GPU, fewer threads with more
-  // elements exchange less; otherwise more threads end sooner. Running moments are combined most cheaply in one thread.
-  // Rows that are kept as they were loaded leave registers for more loads.
   std::vector<int64_t> elements_of_thread(int64_t cluster, Kept kept) const {
-    if (!fills_gpu(cluster)) {
-      // The lanes of one warp exchange without barriers: 1.3 µs for a layer norm of [1, 39], 1.6 µs by two warps. More accesses,
-      // one after another, take longer than the barriers of more warps.
-      const int64_t accesses = power_of_two_from(accesses_of_warp());
-      const bool is_of_warp = cluster == 0 && accesses <= 2 && accesses * access_.vector <= kLeastElements;
-      return {is_of_warp ? accesses * access_.vector : access_.vector, kLeastElements, 16, kManyElements};
-    }
-    const int64_t most = has_moments() ? 2 * kManyElements : kManyElements;
-    const int64_t wanted = (has_moments() ? 2 : 1) * kBytesOfThread / bytes_of_loads();
-    if (kept.is_of_inputs)
-      return {std::clamp(power_of_two_from(2 * kBytesOfThread / kept.bytes), kLeastElements, 2 * kManyElements),
-              kManyElements};
-    return {std::clamp(power_of_two_from(wanted), kLeastElements, most), kManyElements};
+    return fusebox::elements_of_thread({.rows = sizes_.rows,
+                                        .accesses = accesses_of_warp(),
+                                        .vector = access_.vector,
+                                        .bytes = bytes_of_loads(),
+                                        .kept_inputs = kept.is_of_inputs ? kept.bytes : 0,
+                                        .cluster = cluster,
+                                        .are_few = !fills_gpu(cluster),
+                                        .has_moments = has_moments(),
+                                        .has_full_vectors = has_full_vectors(),
+                                        .stores_rows = stores_rows()},
+                                       view_.device);
   }
 
   // Blocks that walk rows, if there are enough rows.

@@ -8,7 +8,10 @@ namespace fusebox {
 inline constexpr int64_t kUnroll = 4;          // accesses of a thread under way together
 inline constexpr int64_t kLongUnroll = 8;      // the same where a pass reads one input only
 inline constexpr int64_t kMostRounds = 4;      // of a thread over its part of a row, without other blocks for the rest
+inline constexpr int64_t kBytesOfRound = 128;  // that a thread loads together, where its column takes one round
 inline constexpr int64_t kBytesOfThread = 64;  // of a row that a thread loads into registers
+inline constexpr int64_t kElementsOfNarrow =
+    16;  // of a row of running moments that a thread keeps, read 2 or 4 bytes at once
 // Of a block where a GPU is not full, unless threads would keep too much.
 inline constexpr int64_t kThreadsOfFewRows = 512;
 inline constexpr int64_t kLeastElements = 8;         // of a row, where a thread keeps sums of columns too
@@ -38,6 +41,7 @@ inline constexpr int64_t kThreadsOfWalks = 256;  // of a block whose threads sum
 inline constexpr int64_t kLeastWalk = 8;  // rows of such a thread: so the parts of a sum stay few beside its elements
 inline constexpr int64_t kBlocksOfWalks = 4;  // of a multiprocessor, at most, that walk rows and wait for one another
 inline constexpr int64_t kMostWalk = 32;      // rows that are summed without partial sums
+inline constexpr int64_t kMostCheckedChunks = 8;  // of a lane's part of a row, each with a check of its own
 // Elements of a row, by threads of a block, above which a GPU should not be left idle.
 inline constexpr int64_t kLongRow = 8;
 // Of a row that several blocks share and wait for one another's results.
@@ -50,6 +54,10 @@ inline constexpr int64_t kSlicesOfColumn = 12;
 inline constexpr int64_t kThreadsOfLongColumns = 512;
 inline constexpr int64_t kManySlices = 64;
 inline constexpr int64_t kMostHeldOfColumns = 4;
+// Of a line of the L2 cache; of an access that leaves most registers free; and blocks of each multiprocessor that are many.
+inline constexpr int64_t kBytesOfLine = 128;
+inline constexpr int64_t kNarrowBytes = 4;
+inline constexpr int64_t kManyHeldOfColumns = 8;
 inline constexpr int64_t kLongWalk = 32768;  // elements of a column above which a GPU should not be left half empty
 
 }  // namespace fusebox

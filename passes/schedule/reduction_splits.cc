@@ -1,5 +1,7 @@
 #include "passes/schedule/reduction_splits.h"
 
+#include "passes/schedule/reduction_limits.h"
+
 namespace fusebox {
 
 namespace {
@@ -129,7 +131,10 @@ class Splitter {
     if (vector_ > 1) add(r);
     add(w, ParallelType::kBlockY);
     add(l, ParallelType::kBlockX);
-    if (vector_ == 1) add(r, ParallelType::kUnswitch);
+    // Rows of one warp end in the middle of it, so its lanes would take both branches. On an H100, rms norm of [44628, 57] in
+    // f16 took 14.1 µs so, and 11.1 with a check of each access.
+    const bool ends_within = h_.number("warps") == 1 && chunks <= kMostCheckedChunks;
+    if (vector_ == 1) add(r, ends_within ? ParallelType::kSerial : ParallelType::kUnswitch);
     add(result_.vector);
   }
 

@@ -69,8 +69,8 @@ bool leads_to_full(const Prepared& p, const std::string& load, const std::vector
   const auto is_full = [&](ValueId v) {
     const auto it = p.once.places.find(g[v].name);
     return it != p.once.places.end() && std::ranges::all_of(order, [&](size_t axis) {
-      return std::ranges::count(it->second, std::to_string(axis)) > 0;
-    });
+             return std::ranges::count(it->second, std::to_string(axis)) > 0;
+           });
   };
   for (OpId op : g[Graph::body()].ops) {
     if (!makes_tensor(g, op)) continue;

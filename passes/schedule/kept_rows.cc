@@ -1,0 +1,56 @@
+#include "passes/schedule/kept_rows.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "passes/schedule/reduction_limits.h"
+#include "passes/schedule/size_classes.h"
+
+namespace fusebox {
+
+int64_t power_of_two_from(int64_t n) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(n, 1, int64_t{1} << 40))));
+}
+
+namespace {
+
+// Those of one access or a few, if all threads are on the GPU at once, or if rows are few. More accesses, one after another,
+// take longer than the barriers of more warps: softmax of [384, 704] in f16 took 5.5 µs on an H100 by three accesses of each
+// lane of a warp, and 4.5 by three warps; rms norm of [64, 963] took 5.9 by eight accesses, and 4.5 by two. But the lanes of
+// one warp exchange without barriers: 1.3 µs for a layer norm of [1, 39], 1.6 by two warps.
+std::vector<int64_t> elements_at_once(const KeptRows& r, const DeviceProperties& device) {
+  if (r.cluster > 0) return r.are_few ? std::vector<int64_t>{r.vector} : std::vector<int64_t>();
+  const int64_t in_warp = power_of_two_from(r.accesses);
+  if (r.are_few && in_warp <= 2 && in_warp * r.vector <= kLeastElements) return {in_warp * r.vector};
+  std::vector<int64_t> result;
+  for (int64_t accesses = 1; accesses <= kUnroll; accesses *= 2) {
+    const int64_t threads = ceil_div(r.accesses, accesses) * device.warp;
+    const bool fits = threads <= kThreadsOfFewRows && r.rows <= device.multiprocessors * (device.threads / 2) / threads;
+    if (r.are_few || fits) result.push_back(accesses * r.vector);
+  }
+  return result;
+}
+
+}  // namespace
+
+// Where rows fill the GPU, fewer threads with more elements exchange less. Running moments are combined most cheaply in one
+// thread. Rows that are kept as they were loaded leave registers for more loads. Rows of 16 bits an element that are only
+// read, by narrow accesses, wait longer for memory than for barriers: moments of [11749, 5754] in f16 took 98.6 µs by 32
+// elements of a thread on an H100, and 76.1 by 16. With vectors of 16 bytes, [16384, 4096] took 46.2 by 32, and 49.8 by 16.
+std::vector<int64_t> elements_of_thread(const KeptRows& r, const DeviceProperties& device) {
+  std::vector<int64_t> result = elements_at_once(r, device);
+  if (r.are_few) {
+    result.insert(result.end(), {kLeastElements, 16, kManyElements});
+    return result;
+  }
+  if (r.kept_inputs > 0)
+    return {std::clamp(power_of_two_from(2 * kBytesOfThread / r.kept_inputs), kLeastElements, 2 * kManyElements),
+            kManyElements};
+  const int64_t most = r.has_moments ? 2 * kManyElements : kManyElements;
+  const bool waits = !r.stores_rows && !r.has_full_vectors && r.bytes <= 2;
+  const int64_t wanted = waits ? kElementsOfNarrow : (r.has_moments ? 2 : 1) * kBytesOfThread / r.bytes;
+  result.insert(result.end(), {std::clamp(power_of_two_from(wanted), kLeastElements, most), kManyElements});
+  return result;
+}
+
+}  // namespace fusebox

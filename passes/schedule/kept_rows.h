@@ -1,0 +1,30 @@
+// How much of a row a thread keeps in registers.
+//
+//   // [384, 704] of f16 in vectors of 8, so 3 accesses of a warp: 3 warps with one each fit on the GPU at once
+//   elements_of_thread({.rows = 384, .accesses = 3, .vector = 8, .bytes = 2, …}, h100)   →   {8, 16, 32, 32, 32}
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/module/device_properties.h"
+
+namespace fusebox {
+
+struct KeptRows {
+  int64_t rows = 1;
+  int64_t accesses = 1;     // of each lane, if one warp read a row
+  int64_t vector = 1;       // elements of an access
+  int64_t bytes = 4;        // that all inputs have for an element of a row
+  int64_t kept_inputs = 0;  // bytes of an element that is kept as it was loaded; 0: what is made of it is kept
+  int64_t cluster = 0;      // blocks that share a row; 0: none do
+  bool are_few = false;     // too few rows to keep all multiprocessors busy
+  bool has_moments = false, has_full_vectors = false, stores_rows = false;
+};
+
+// Numbers of elements of a row for each thread, the best one first. The caller takes the first one that a block holds.
+std::vector<int64_t> elements_of_thread(const KeptRows& rows, const DeviceProperties& device);
+
+int64_t power_of_two_from(int64_t n);
+
+}  // namespace fusebox

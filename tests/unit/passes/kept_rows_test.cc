@@ -1,0 +1,61 @@
+// How much of a kept row a thread takes: what is stated of rows on an H100, without a fusion.
+#include "passes/schedule/kept_rows.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/module/device_properties.h"
+
+namespace fusebox {
+namespace {
+
+const DeviceProperties kH100 = *find_device("h100");
+
+int64_t first(const KeptRows& rows) { return elements_of_thread(rows, kH100).at(0); }
+
+TEST(KeptRows, FewRowsTakeOneAccessOfEachThread) {
+  EXPECT_EQ(first({.rows = 8, .accesses = 16, .vector = 4, .are_few = true}), 4);
+  // The lanes of one warp exchange without barriers.
+  EXPECT_EQ(first({.rows = 8, .accesses = 2, .vector = 4, .are_few = true}), 8);
+  // Later numbers are for rows of more threads than a block should have.
+  const auto all = elements_of_thread({.rows = 64, .accesses = 31, .vector = 1, .are_few = true}, kH100);
+  EXPECT_EQ(all, (std::vector<int64_t>{1, 2, 4, 8, 16, 32}));
+}
+
+TEST(KeptRows, RowsThatAreOnTheGpuAtOnceDoTheSame) {
+  EXPECT_EQ(first({.rows = 384, .accesses = 3, .vector = 8, .bytes = 2}), 8);
+  EXPECT_EQ(first({.rows = 400, .accesses = 28, .vector = 1, .bytes = 4}), 4);
+  // 132 multiprocessors have 1024 threads each for them.
+  EXPECT_EQ(first({.rows = 132 * 8, .accesses = 4, .vector = 8, .bytes = 2}), 8);
+  EXPECT_EQ(first({.rows = 132 * 8 + 1, .accesses = 4, .vector = 8, .bytes = 2}), 16);
+}
+
+TEST(KeptRows, ManyRowsTakeAsManyElementsAsThreadsShouldLoad) {
+  EXPECT_EQ(
+      first({.rows = 16384, .accesses = 16, .vector = 8, .bytes = 2, .has_full_vectors = true, .stores_rows = true}),
+      32);
+  EXPECT_EQ(
+      first({.rows = 16384, .accesses = 16, .vector = 8, .bytes = 4, .has_full_vectors = true, .stores_rows = true}),
+      16);
+  EXPECT_EQ(
+      first({.rows = 16384, .accesses = 16, .vector = 8, .bytes = 2, .has_moments = true, .has_full_vectors = true}),
+      64);
+}
+
+TEST(KeptRows, NarrowRowsThatAreOnlyReadTakeFewer) {
+  const KeptRows narrow{.rows = 11749, .accesses = 96, .vector = 2, .bytes = 2};
+  EXPECT_EQ(first(narrow), 16);
+  KeptRows stored = narrow;
+  stored.stores_rows = true;
+  EXPECT_EQ(first(stored), 32);
+  KeptRows wide = narrow;
+  wide.bytes = 4;
+  EXPECT_EQ(first(wide), 16);  // 64 bytes of a thread
+}
+
+TEST(KeptRows, ClustersOfManyRowsStateNothingOfThreadsAtOnce) {
+  const auto all = elements_of_thread({.rows = 300, .accesses = 2, .vector = 8, .bytes = 2, .cluster = 8}, kH100);
+  EXPECT_EQ(all, (std::vector<int64_t>{32, 32}));
+}
+
+}  // namespace
+}  // namespace fusebox
