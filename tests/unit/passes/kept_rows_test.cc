@@ -53,7 +53,8 @@ TEST(KeptRows, NarrowRowsThatAreOnlyReadTakeFewer) {
 }
 
 TEST(KeptRows, ClustersOfManyRowsStateNothingOfThreadsAtOnce) {
-  const auto all = elements_of_thread({.rows = 300, .accesses = 2, .vector = 8, .bytes = 2, .cluster = 8}, kH100);
+  const auto all = elements_of_thread(
+      {.rows = 300, .accesses = 2, .vector = 8, .bytes = 2, .cluster = 8, .stores_rows = true}, kH100);
   EXPECT_EQ(all, (std::vector<int64_t>{32, 32}));
 }
 
