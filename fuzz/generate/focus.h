@@ -100,6 +100,7 @@ enum class RareFocus : uint8_t {
   kLaterResult,         // a result that is not the first of its op, read alone or with a layout of its own
   kLayoutOfOne,         // an input with a layout of its own, whose axes may turn out to have one element
   kFromTheLesser,       // elements from the lesser of two sizes on, read in vectors
+  kStretchedSum,        // a sum that is stretched to another length and reduced, beside a reader of its own length
   kLongSum,
 };
 inline constexpr size_t kRareFoci = static_cast<size_t>(RareFocus::kLongSum) + 1;

@@ -90,6 +90,10 @@ std::vector<ValueId> FusionMaker::rare_program(RareFocus rare) {
       return options_.layouts && options_.symbolic && offers({OpKind::kNeg}) ? layout_of_one() : std::vector<ValueId>();
     case RareFocus::kFromTheLesser:
       return options_.symbolic && offers({OpKind::kSlice, OpKind::kNeg}) ? from_the_lesser() : std::vector<ValueId>();
+    case RareFocus::kStretchedSum:
+      return offers({OpKind::kSum, OpKind::kMax, OpKind::kBroadcast, OpKind::kSub, OpKind::kExpand})
+                 ? stretched_sum()
+                 : std::vector<ValueId>();
     case RareFocus::kLongSum:
       break;  // begin_rare makes it
   }
@@ -234,6 +238,30 @@ std::vector<ValueId> FusionMaker::two_cluster_sums() {
   const ValueId x = new_input(dtype_for(OpKind::kSum), {random_.between(2, 4), random_.between(4, 24)});
   std::vector<ValueId> results = {reduce(g_, random_.one_in(3) ? OpKind::kMax : OpKind::kSum, x, {0, 1}),
                                   reduce(g_, OpKind::kSum, x, {1})};
+  random_.shuffle(results);
+  return results;
+}
+
+// Rows of two lengths that meet in the broadcast of a sum: the input's own, and another one that may be longer than what a
+// schedule for the input's rows keeps.
+std::vector<ValueId> FusionMaker::stretched_sum() {
+  constexpr OpKind kReductions[] = {OpKind::kSum, OpKind::kMax};
+  constexpr int64_t kLengths[] = {1, 2, 7, 33, 65, 129, 300};
+  const int64_t axis = random_.between(0, 1), rows = random_.between(2, 5);
+  const auto extents = [&](int64_t length) { return axis == 1 ? Extents{rows, length} : Extents{length, rows}; };
+  const ValueId x = new_input(dtype_for(OpKind::kSum), extents(random_.between(2, 12)));
+  const ValueId s = reduce(g_, random_.pick(kReductions), x, {axis});
+  const ValueId wide = broadcast(g_, s, {axis == 0, axis == 1});
+  const Extents other = extents(random_.pick(kLengths));
+  Shape shape;
+  for (size_t i = 0; i < other.size(); ++i)
+    shape.push_back(static_cast<int64_t>(i) == axis
+                        ? (random_.one_in(2) ? Scalar(other[i]) : Scalar(index_input(other[i])))
+                        : Scalar(size_of(g_, x, static_cast<int64_t>(i))));
+  ValueId stretched = expand(g_, wide, shape);
+  if (random_.one_in(3)) stretched = pointwise(g_, OpKind::kSub, {stretched, wide});
+  std::vector<ValueId> results = {reduce(g_, random_.pick(kReductions), stretched, {axis}),
+                                  pointwise(g_, OpKind::kSub, {x, wide})};
   random_.shuffle(results);
   return results;
 }

@@ -237,6 +237,12 @@ void KernelEmitter::write_result(Site& site, const std::function<std::vector<Val
     if (std::none_of(op.results.begin(), op.results.end(), is_there)) continue;
     guarded(emit_conditions(site, memory), [&] {
       std::vector<ValueId> values = values_of();
+      // The square of one element is 0, and that of an infinity or NaN is NaN, which no update has made of a single one.
+      if (op.kind == OpKind::kWelford) {
+        const Dtype dtype = kernel_.graph()[values[0]].dtype;
+        const ValueId own = kernel_.op(OpKind::kSub, {values[0], values[0]}, dtype);
+        values[1] = kernel_.op(OpKind::kAdd, {values[1], own}, dtype);
+      }
       for (size_t i = 0; i < values.size(); ++i) values[i] = cast_to(values[i], data_dtype(g_[op.results[i]].dtype));
       if (values.size() > 1 && defects().has(Defect::kSiblingsSwapped)) std::swap(values[0], values[1]);
       write(site, values, memory);

@@ -305,8 +305,9 @@ bool ReductionSpace::sort_tensors(const Graph& g, std::string& why) {
         why = place(g, v) + " has an axis of " + place(g, reference) + " twice";
         return false;
       }
-      if (g[d].iter_type != IterType::kIteration) continue;
-      if (is_reduced(axis) && constant_integer(g, g[axis].extent) == 1 && constant_integer(g, g[d].extent) != 1) {
+      const bool is_iterated = g[d].iter_type == IterType::kIteration;
+      if (!is_iterated && g[d].iter_type != IterType::kReduction) continue;
+      if (is_iterated && is_reduced(axis) && constant_integer(g, g[axis].extent) == 1 && constant_integer(g, g[d].extent) != 1) {
         why = place(g, v) + " stretches an axis of one element that " + place(g, reference) + " reduces";
         return false;
       }
@@ -314,7 +315,7 @@ bool ReductionSpace::sort_tensors(const Graph& g, std::string& why) {
         why = place(g, v) + " stretches a broadcast to another length than " + place(g, reference) + " has there";
         return false;
       }
-      if (is_reduced(axis)) is_full_[i] = true;
+      if (is_iterated && is_reduced(axis)) is_full_[i] = true;
     }
   }
   return true;

@@ -364,10 +364,15 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
                                         : square_factor * at::sqrt(most_squares * most_raw) + factor * most_squares +
                                               n * (mean_moves * mean_moves + underflow));
   if (merges) square_error = square_error + factor * (at::abs(inner) + inner_bound);
-  // From an infinity an update makes an infinity or NaN, depending on the order.
-  const at::Tensor infinite = at::isinf(most_raw);
-  mean_spread = at::where(infinite, kInfinity, mean_spread);
-  square_spread = at::where(infinite, kInfinity, square_spread);
+  if (one && x.exact()) {
+    // The mean is the element, and the square of an infinity or NaN is NaN.
+    square_error = at::where(at::isfinite(most_raw), square_error, 0.0);
+  } else {
+    // From an infinity an update makes an infinity or NaN, depending on the order.
+    const at::Tensor infinite = at::isinf(most_raw);
+    mean_spread = at::where(infinite, kInfinity, mean_spread);
+    square_spread = at::where(infinite, kInfinity, square_spread);
+  }
   std::vector<Carried> results;
   results.push_back(finish_reduction(mean, mean_spread, mean_error, declared));
   results.push_back(finish_reduction(squares, square_spread, square_error, declared));
