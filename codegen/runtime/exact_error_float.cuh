@@ -17,10 +17,10 @@ FUSEBOX_EXACT float erf_polynomial(float z) {
   return fma(p, z, 0x1.06eba8p-3f);
 }
 
-// A polynomial in x² below 9/8, and 1 minus a polynomial in |x| - 5/2 above, where erf reaches 1 at 3.92.
+// A polynomial in x² below 9/8, and 1 minus a polynomial in |x| - 5/2 above. It gives 1 at 3.9, and so everywhere beyond.
 FUSEBOX_EXACT float erf(float x) {
   const float near = fma(erf_polynomial(x * x), x, x);
-  const float y = at_most(magnitude(x), 3.93f) - 2.5f;
+  const float y = at_most(magnitude(x), 3.9f) - 2.5f;
   float p = -0x1.0f7ddap-20f;
   p = fma(p, y, 0x1.455354p-17f);
   p = fma(p, y, -0x1.ec9cacp-17f);

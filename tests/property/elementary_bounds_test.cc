@@ -160,6 +160,29 @@ std::vector<T> samples(size_t count, uint64_t seed) {
   return values;
 }
 
+// What a function reaches at infinity it keeps from the first number on that gives it.
+template <class T>
+void expect_limit(OpKind kind, T limit, T from) {
+  SCOPED_TRACE(std::string(row_of(kind).text) + " of " + std::string(text(kDtype<T>)));
+  std::vector<T> x;
+  for (T v = from; v < 2000; v *= T{1} + T{1} / 512) x.push_back(v);
+  x.insert(x.end(), {std::numeric_limits<T>::max(), std::numeric_limits<T>::infinity()});
+  const std::vector<T> y = apply(kind, x, x, ExactLanes::kFastest);
+  EXPECT_EQ(y.back(), limit);
+  const size_t first = static_cast<size_t>(std::find(y.begin(), y.end(), limit) - y.begin());
+  EXPECT_LT(x[first], 200) << "the limit is reached late";
+  for (size_t i = first; i < y.size(); ++i) ASSERT_EQ(y[i], limit) << x[i];
+}
+
+TEST(ElementaryBounds, LimitsAreKept) {
+  for (const OpKind kind : {OpKind::kErf, OpKind::kTanh}) {
+    expect_limit<float>(kind, 1.0F, 1.0F);
+    expect_limit<double>(kind, 1.0, 1.0);
+  }
+  expect_limit<float>(OpKind::kErfc, 0.0F, 1.0F);
+  expect_limit<double>(OpKind::kErfc, 0.0, 1.0);
+}
+
 TEST(ElementaryBounds, EveryNumberOfFloat) {
   const std::vector<float> boundaries = samples<float>(2000, 1);
   for (const auto& f : functions<double>()) {
