@@ -133,3 +133,22 @@ def test_help_on_a_full_disk(words):
     assert run.returncode == 2 and "E0431" in run.stderr
     shown = fusebox(*words)
     assert shown.returncode == 0 and shown.stdout.endswith("\n") and not shown.stderr
+
+
+# -- fmt
+
+
+HEAD = "// One.\n\n// Two.\n"
+
+
+def test_fmt_reads_a_pipe_once():
+    text = HEAD + "\n" + twice()
+    run = fusebox("fmt", "/dev/stdin", input=text)
+    assert run.returncode == 0 and run.stdout.startswith(HEAD + "fusion @twice")
+
+
+def test_fmt_of_lines_with_carriage_returns(tmp_path):
+    path = tmp_path / "crlf.fir"
+    path.write_bytes((HEAD + "\n" + twice()).replace("\n", "\r\n").encode())
+    run = subprocess.run([str(FUSEBOX), "fmt", str(path)], capture_output=True, check=False)
+    assert run.returncode == 0 and b"\r" not in run.stdout and run.stdout.startswith((HEAD + "fusion @twice").encode())
