@@ -181,7 +181,7 @@ class CampaignRun {
     } catch (const Error& e) {
       if (e.code == ErrorCode::kNewerVersion) throw Error(e.code, e.what(), path);
       throw Error(e.code,
-                  "the campaign's state is damaged: " + std::string(e.what()) +
+                  "the campaign's state cannot be used: " + std::string(e.what()) +
                       "; put back a copy of the file, or begin anew in another folder",
                   path + (e.place.empty() ? "" : ": " + e.place));
     }

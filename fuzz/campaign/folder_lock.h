@@ -7,8 +7,8 @@
 
 namespace fusebox::fuzz {
 
-// The system gives the folder free when the object and the forked children of its process have ended, however they end.
-// Where the file system has no locks, nothing is locked.
+// The lock lasts until the object and the process's forked children have ended. The system releases it even if they were
+// killed. Nothing is locked where the file system has no locks.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& folder);

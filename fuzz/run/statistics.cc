@@ -93,7 +93,7 @@ std::vector<uint64_t> counts_of(const JsonValue& v, size_t size) {
   std::vector<uint64_t> counts;
   for (const JsonValue& item : v.list()) counts.push_back(item.count());
   if (counts.size() != size)
-    throw Error(ErrorCode::kInvalidField, "these are counts of another version's tables; begin anew in another folder",
+    throw Error(ErrorCode::kInvalidField, "these are counts of another version's tables",
                 std::to_string(counts.size()));
   return counts;
 }
@@ -158,6 +158,8 @@ Statistics statistics_of(const JsonValue& json) {
   if (!(s.seconds >= 0 && s.seconds <= kMostSeconds))
     throw Error(ErrorCode::kInvalidField, "no campaign takes so long", "seconds");
   const JsonValue& refusals = json.at("refusals");
+  if (refusals.kind != JsonValue::Kind::kObject)
+    throw Error(ErrorCode::kInvalidField, "there should be an object here", "refusals");
   for (size_t i = 0; i < refusals.names.size(); ++i) s.refusals[refusals.names[i]] = refusals.items[i].count();
   s.judged = counts_of(json.at("judged"), oracle_rows().size());
   s.coverage.add_counts(counts_of(json.at("coverage"), s.coverage.row_count()));
