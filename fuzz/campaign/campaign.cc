@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <deque>
 #include <filesystem>
+#include <optional>
 #include <unistd.h>
 #include <utility>
 
+#include "fuzz/campaign/folder_lock.h"
 #include "fuzz/reduce/reduce.h"
 #include "ir/table/error.h"
 #include "replay/cli/json.h"
@@ -123,13 +125,17 @@ class CampaignRun {
     if (runner_.runs == 0 && runner_.seconds == 0) runner_.runs = 1000;
     if (runner_.out.empty()) return;
     findings_ = runner_.out + "/findings";
-    std::filesystem::create_directories(findings_);
-    if (std::filesystem::exists(state_path(runner_.out))) resume();
+    make_folder(runner_.out);
+    make_folder(findings_);
+    lock_.emplace(runner_.out);
+    std::error_code unknown;
+    if (std::filesystem::exists(state_path(runner_.out), unknown) || unknown) resume();
   }
 
   CampaignState run() {
     start_ = saved_at_ = Clock::now();
     base_seconds_ = state_.statistics.seconds;
+    save();  // from now on the folder tells which campaign it holds
     std::map<Signature, uint64_t> saved;
     for (const KeptFinding& f : state_.statistics.findings) saved.emplace(f.finding.signature, f.number);
     BlockWorker worker(options_, std::move(saved));
@@ -165,10 +171,21 @@ class CampaignRun {
  private:
   void resume() {
     const std::string path = state_path(runner_.out);
-    const JsonValue json = parse_json(read_text_file(path));
-    CampaignState state = campaign_state_of(json);
-    const auto at = [](const JsonValue& v) { return v.at("configuration"); };
-    if (!same(at(json), parse_json(state_.configuration)))
+    const std::string text = read_text_file(path);
+    JsonValue configuration;
+    CampaignState state;
+    try {
+      const JsonValue json = parse_json(text);
+      state = campaign_state_of(json);
+      configuration = json.at("configuration");
+    } catch (const Error& e) {
+      if (e.code == ErrorCode::kNewerVersion) throw Error(e.code, e.what(), path);
+      throw Error(e.code,
+                  "the campaign's state cannot be used: " + std::string(e.what()) +
+                      "; put back a copy of the file, or begin anew in another folder",
+                  path + (e.place.empty() ? "" : ": " + e.place));
+    }
+    if (!same(configuration, parse_json(state_.configuration)))
       throw Error(ErrorCode::kUsage,
                   "the folder holds a campaign of other options (its file says which); give those, or another folder",
                   path);
@@ -454,6 +471,7 @@ class CampaignRun {
   const CampaignOptions& options_;
   RunnerOptions runner_;
   std::string findings_;  // of findings
+  std::optional<FolderLock> lock_;
   CampaignState state_;
   std::deque<BlockWork> waiting_;          // dead, or partly done
   std::map<uint64_t, BlockWork> running_;  // by block

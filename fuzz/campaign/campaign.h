@@ -6,7 +6,8 @@
 // - a case that kills its worker, takes too long or takes too much memory is a finding, and the campaign goes on;
 // - a finding of the GPU is judged again from its file, in a process of its own. If it does not show there, its check
 //   begins with `batch`, and the earlier cases on the GPU are saved beside it;
-// - the state file is complete at any time, and its counts match the files of its findings.
+// - the state file is there from the start, is complete at any time, and its counts match the files of its findings;
+// - a folder has one campaign at a time (folder_lock.h).
 //
 //   CampaignState s = run_campaign({.runner = {.seed = 7, .runs = 100000, .out = "found"}, .jobs = 2});
 //   s.statistics.findings                     // bundles in found/findings; found/campaign.json is the state
@@ -53,12 +54,14 @@ struct CampaignState {
   std::vector<CampaignSample> series;
 };
 
-// Throws kUsage if the folder holds a campaign of another configuration, and passes on errors of reading its state.
+// Throws kUsage if the folder holds a campaign of another configuration, or another process runs one there; kFileWrite
+// if the folder cannot be made. Passes on errors of reading its state, with the file's path as place.
 CampaignState run_campaign(const CampaignOptions& options);
 
 // -- the state file (campaign_state.cc)
 std::string configuration_of(const RunnerOptions& options);
 std::string to_json(const CampaignState& state);
+// Throws kNewerVersion for another format, and kInvalidField for a state that no campaign can have.
 CampaignState campaign_state_of(const JsonValue& json);
 std::string state_path(const std::string& folder);
 // Adds a sample if enough time has passed since the last one. Thins the series to at most a few hundred.

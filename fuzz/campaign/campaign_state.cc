@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "fuzz/campaign/campaign.h"
 #include "ir/table/error.h"
 #include "replay/cli/json.h"
@@ -12,6 +14,35 @@ constexpr uint64_t kFormat = 1;
 constexpr size_t kSamples = 400;
 
 std::string numbers(std::initializer_list<uint64_t> list) { return fmt::format("[{}]", fmt::join(list, ",")); }
+
+[[noreturn]] void refuse(const char* message, const char* place) {
+  throw Error(ErrorCode::kInvalidField, message, place);
+}
+
+bool is_part(uint64_t part) { return part < kFirstOracle + oracle_rows().size() || part >= kFirstCompilation; }
+
+// Refuses numbers that no campaign can have reached, because the counts of later cases would build on them.
+void check_state(const CampaignState& state) {
+  constexpr uint64_t kMostBlocks = std::numeric_limits<uint64_t>::max() / kBlockCases;
+  if (state.next_block > kMostBlocks) refuse("there is no block of this number", "next_block");
+  uint64_t most_cases = state.next_block * kBlockCases;
+  for (const auto& [number, block] : state.partial) {
+    if (number >= state.next_block) refuse("a block is begun that was not given out", "partial");
+    if (block.done > kBlockCases) refuse("more cases are done than a block has", "done");
+    most_cases -= kBlockCases - block.done;
+    for (const DeadlyCase& d : block.deadly) {
+      if (d.number / kBlockCases != number) refuse("a deadly case is of another block", "deadly");
+      if (!is_part(d.part)) refuse("a case has no such part", "deadly");
+    }
+  }
+  const Statistics& s = state.statistics;
+  if (s.cases > most_cases) refuse("more cases are counted than the blocks have", "cases");
+  for (const KeptFinding& f : s.findings)
+    if (f.number / kBlockCases >= state.next_block) refuse("a finding is of a case that has not run", "findings");
+  if (state.series.size() > kSamples) refuse("there are more samples than a campaign keeps", "series");
+  for (const CampaignSample& sample : state.series)
+    if (sample.seconds < 0 || sample.cases > s.cases) refuse("a sample is of no moment of this campaign", "series");
+}
 
 }  // namespace
 
@@ -51,19 +82,21 @@ CampaignState campaign_state_of(const JsonValue& json) {
   CampaignState state;
   state.next_block = json.at("next_block").count();
   for (const JsonValue& p : json.at("partial").list()) {
-    PartialBlock& block = state.partial[p.at("block").count()];
+    const auto [at, is_new] = state.partial.try_emplace(p.at("block").count());
+    if (!is_new) refuse("a block stands twice", "partial");
+    PartialBlock& block = at->second;
     block.done = p.at("done").count();
     for (const JsonValue& d : p.at("deadly").list()) {
-      if (d.list().size() != 2)
-        throw Error(ErrorCode::kInvalidField, "a deadly case is its number and its part", "deadly");
+      if (d.list().size() != 2) refuse("a deadly case is its number and its part", "deadly");
       block.deadly.push_back({d.items[0].count(), d.items[1].count()});
     }
   }
   state.statistics = statistics_of(json.at("statistics"));
   for (const JsonValue& s : json.at("series").list()) {
-    if (s.list().size() != 4) throw Error(ErrorCode::kInvalidField, "a sample has four numbers", "series");
+    if (s.list().size() != 4) refuse("a sample has four numbers", "series");
     state.series.push_back({s.items[0].number(), s.items[1].count(), s.items[2].count(), s.items[3].count()});
   }
+  check_state(state);
   return state;
 }
 

@@ -165,7 +165,7 @@ class Score {
       }
       rows_.push_back(std::move(row));
     }
-    if (!options.out.empty()) std::filesystem::create_directories(options.out);
+    if (!options.out.empty()) make_folder(options.out);
   }
 
   std::vector<ScoreRow> run() {

@@ -1,9 +1,9 @@
 // The options and the help of `fusebox fuzz`.
 #include <CLI/CLI.hpp>
-#include <limits>
 #include <memory>
 
 #include "fuzz/cli/commands.h"
+#include "replay/cli/numbers.h"
 
 namespace fusebox::cli {
 namespace {
@@ -39,13 +39,6 @@ Exits 1 if something was found; with --score, if a defect was missed.
   fusebox fuzz --score --time 30s --jobs 2 --defect split-swapped --defect unswitch-first
   fusebox fuzz --print-case 4294967729)";
 
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-
-// CLI11 takes -1 for a large number where none is negative.
-CLI::Validator unsigned_number() {
-  return {[](const std::string& text) { return text.starts_with("-") ? "give 0 or more" : std::string(); }, "", ""};
-}
-
 }  // namespace
 
 void add_fuzz(CLI::App& app, Common& common, Chosen& chosen) {
@@ -53,15 +46,17 @@ void add_fuzz(CLI::App& app, Common& common, Chosen& chosen) {
   CLI::App* c = add_subcommand(app, "fuzz", kAbout, kFooter);
   c->add_option("--time", a->time, "How long: 60, 60s, 5m, 1h; without it, until --runs");
   c->add_option("--runs", a->runs, "How many cases; 1000 without --runs and --time")
-      ->check(CLI::Range(int64_t{1}, kMost));
-  c->add_option("--seed", a->seed, "Seed of the campaign")->check(unsigned_number())->capture_default_str();
+      ->transform(whole_number(1, kMostSigned));
+  c->add_option("--seed", a->seed, "Seed of the campaign")
+      ->transform(whole_number(0, kMostUnsigned))
+      ->capture_default_str();
   c->add_option("--jobs", a->jobs, "Worker processes; by default as many as processors and memory allow")
-      ->check(CLI::Range(0, 1024));
+      ->transform(whole_number(0, 1024));
   c->add_option("--on", a->on, "cuda: judges on a GPU too, beside the host executor")
       ->check(CLI::IsMember({"host", "cuda"}))
       ->capture_default_str();
   c->add_option("--gpu-turns", a->gpu_turns, "How many processes may use the GPU at a time; 0: all")
-      ->check(CLI::Range(0, 1024))
+      ->transform(whole_number(0, 1024))
       ->capture_default_str();
   c->add_option("--oracle", a->oracles, "Oracles, separated by commas; by default all, each as often as it pays")
       ->delimiter(',')
@@ -70,20 +65,20 @@ void add_fuzz(CLI::App& app, Common& common, Chosen& chosen) {
   c->add_option("--out", a->out, "A folder for findings, report and state");
   add_defects(*c, a->defects);
   c->add_option("--stop-after", a->stop_after, "Ends the campaign after this many findings")
-      ->check(CLI::Range(int64_t{1}, kMost));
+      ->transform(whole_number(1, kMostSigned));
   c->add_option("--case-time", a->case_time, "A case that takes longer is a finding; 20s by default");
   c->add_option("--memory", a->memory_mib, "MiB for a process; a case that takes more is a finding; 0: no limit")
-      ->check(CLI::Range(int64_t{0}, kMost >> 20))
+      ->transform(whole_number(0, kMostSigned >> 20))
       ->capture_default_str();
   c->add_option("--case", a->case_file, "Judges one .fir or .fuse file and runs no campaign")->type_name("FILE");
   c->add_flag("--score", a->score, "Runs a campaign for each seeded defect, or for those of --defect");
   c->add_option("--seeds", a->seeds, "How many seeds --score uses, from --seed on")
-      ->check(CLI::Range(1, 1000))
+      ->transform(whole_number(1, 1000))
       ->capture_default_str();
   c->add_flag("--coverage", a->coverage, "Prints every row of the coverage table");
   c->add_option("--print-case", a->print_case, "Prints the case of a seed as text and runs nothing")
       ->type_name("SEED")
-      ->check(unsigned_number());
+      ->transform(whole_number(0, kMostUnsigned));
   c->add_flag("--list-oracles", a->list_oracles, "Lists the oracles and what each judges");
   c->add_flag("--list-defects", a->list_defects, "Lists the seeded defects and what each breaks");
   c->callback([a, c, &common, &chosen] {

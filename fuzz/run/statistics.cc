@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 #include "ir/table/error.h"
 #include "replay/cli/json.h"
@@ -92,7 +93,7 @@ std::vector<uint64_t> counts_of(const JsonValue& v, size_t size) {
   std::vector<uint64_t> counts;
   for (const JsonValue& item : v.list()) counts.push_back(item.count());
   if (counts.size() != size)
-    throw Error(ErrorCode::kInvalidField, "these are counts of another version's tables; begin anew in another folder",
+    throw Error(ErrorCode::kInvalidField, "these are counts of another version's tables",
                 std::to_string(counts.size()));
   return counts;
 }
@@ -146,14 +147,28 @@ std::string to_json(const Statistics& s) {
 
 Statistics statistics_of(const JsonValue& json) {
   Statistics s;
+  // Sums with greater counts might wrap.
+  constexpr uint64_t kMostCount = uint64_t{1} << 62;
+  constexpr double kMostSeconds = 1e12;
   for (const Counter& c : kCounters)
-    if (const JsonValue* count = json.find(c.name)) s.*c.count = count->count();
+    if (const JsonValue* count = json.find(c.name))
+      if ((s.*c.count = count->count()) > kMostCount)
+        throw Error(ErrorCode::kInvalidField, "no campaign counts so far", c.name);
   s.seconds = json.at("seconds").number();
+  if (!(s.seconds >= 0 && s.seconds <= kMostSeconds))
+    throw Error(ErrorCode::kInvalidField, "no campaign takes so long", "seconds");
   const JsonValue& refusals = json.at("refusals");
+  if (refusals.kind != JsonValue::Kind::kObject)
+    throw Error(ErrorCode::kInvalidField, "there should be an object here", "refusals");
   for (size_t i = 0; i < refusals.names.size(); ++i) s.refusals[refusals.names[i]] = refusals.items[i].count();
   s.judged = counts_of(json.at("judged"), oracle_rows().size());
   s.coverage.add_counts(counts_of(json.at("coverage"), s.coverage.row_count()));
-  for (const JsonValue& f : json.at("findings").list()) s.findings.push_back(finding_of(f));
+  std::set<Signature> signatures;
+  for (const JsonValue& f : json.at("findings").list()) {
+    s.findings.push_back(finding_of(f));
+    if (!signatures.insert(s.findings.back().finding.signature).second)
+      throw Error(ErrorCode::kInvalidField, "a finding stands twice", text(s.findings.back().finding.signature));
+  }
   return s;
 }
 

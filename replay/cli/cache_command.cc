@@ -13,6 +13,7 @@
 #include "replay/cli/command_line.h"
 #include "replay/cli/json.h"
 #include "replay/cli/load.h"
+#include "replay/cli/numbers.h"
 #include "replay/cli/report.h"
 #include "replay/data/file.h"
 #include "serde/decode.h"
@@ -338,9 +339,7 @@ and miss. A record that is damaged, or of another build, counts as missing. The 
       ->add_flag("--remove", a.remove, "Removes the records that cannot be used");
   add("gc", "Removes the records used least recently until the rest fits.", "  fusebox cache gc --bytes 0")
       ->add_option("--bytes", a.bytes, "The bytes that may remain; default: FUSEBOX_CACHE_BYTES, or 1 GiB")
-      ->check(CLI::Validator(
-          [](const std::string& text) { return text.starts_with("-") ? "give 0 or more bytes" : std::string(); }, "",
-          "bytes"));
+      ->transform(whole_number(0, kMostSigned));
   CLI::App* c = add("export", "Writes compiled fusions with their binaries to one bundle.",
                     R"(The bundle has the plans of every size and device that were run here.
 

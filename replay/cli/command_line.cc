@@ -2,17 +2,20 @@
 #include "replay/cli/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <functional>
 #include <new>
+#include <sstream>
 #include <unistd.h>
 
 #include "ir/module/device_properties.h"
 #include "ir/table/defect.h"
 #include "passes/rewrite/rewrite.h"
 #include "replay/cli/commands.h"
+#include "replay/cli/numbers.h"
 #include "replay/cli/report.h"
 #include "replay/gate/gate.h"
 
@@ -31,7 +34,7 @@ bundle that reproduces it. Each command has its own --help with examples.)";
 const CLI::IsMember kExecutors({"cuda", "host", "aten"});
 
 void add_threads(CLI::App& command, int& threads, const std::string& about) {
-  command.add_option("--threads", threads, about)->check(CLI::Range(1, 1024))->capture_default_str();
+  command.add_option("--threads", threads, about)->transform(whole_number(1, 1024))->capture_default_str();
 }
 
 }  // namespace
@@ -97,6 +100,17 @@ std::string rewrites() {
   return all;
 }
 
+// An empty file name would silently mean that the option was not given.
+void refuse_empty_values(const CLI::App& app) {
+  const auto is_given = [](const CLI::Option* o) { return o->count() > 0 && !o->get_positional(); };
+  for (const CLI::Option* o : app.get_options(is_given))
+    for (const std::string& value : o->results())
+      if (value.empty())
+        throw Error(ErrorCode::kUsage, "the option has an empty value; give one, or leave out the option",
+                    o->get_name());
+  for (const CLI::App* command : app.get_subcommands()) refuse_empty_values(*command);
+}
+
 int command_line(int argc, char** argv, std::span<const AddCommand> extra, Common& common) {
   // Takes --json out first, so that it may stand anywhere.
   std::vector<std::string> words;
@@ -156,7 +170,7 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   c->add_option("--save-steps", run.save_steps,
                 "Writes the steps of the run, also those of the automatic plan; for --steps");
   c->add_option("--time", run.time, "Times this many more runs: the whole, each kernel, and the host's part")
-      ->check(CLI::Range(1, 1000000));
+      ->transform(whole_number(1, 1000000));
   add_defects(*c, run.defects);
   c->callback([&] { chosen = [&] { return run_command(run, common); }; });
 
@@ -183,14 +197,14 @@ file must be of the same executor, GPU, inputs and threads. A program that canno
                 "The default inputs: host (small) or gpu (full); default: those of the executor")
       ->check(CLI::IsMember({"host", "gpu"}));
   c->add_option("--runs", bench.runs, "Timed runs of each program")
-      ->check(CLI::Range(1, 1000000))
+      ->transform(whole_number(1, 1000000))
       ->capture_default_str();
   add_plan(*c, bench.plan);
   add_threads(*c, bench.threads, "Threads of the host executor");
   c->add_option("--plot", bench.plot, "Writes a picture of all programs: bytes moved and rate reached, below the roof");
   c->add_option("--against", bench.against, "The output of an earlier `bench --json`");
   c->add_option("--tolerance", bench.tolerance, "How much slower is no slowdown: 0.1 is a tenth")
-      ->check(CLI::Range(0.0, 1000.0))
+      ->transform(real_number(0.0, 1000.0))
       ->capture_default_str();
   c->callback([&] { chosen = [&] { return bench_command(bench, common); }; });
 
@@ -244,9 +258,9 @@ before and after, in the file BLESSED of its folder. It never records a failure 
       ->take_all()
       ->type_size(1)
       ->allow_extra_args(false);
-  c->add_option("--jobs", gate.jobs, "Processes; default: one for each processor")->check(CLI::Range(1, 1024));
+  c->add_option("--jobs", gate.jobs, "Processes; default: one for each processor")->transform(whole_number(1, 1024));
   c->add_option("--timeout", gate.timeout_s, "Seconds that one bundle may take")
-      ->check(CLI::Range(0.001, 1e6))
+      ->transform(real_number(0.001, 1e6))
       ->capture_default_str();
   c->add_option("--junit", gate.junit, "Writes an XML report that CI systems read");
   c->add_flag("--no-skips", gate.no_skips, "A bundle that this machine cannot replay fails");
@@ -363,12 +377,19 @@ the program with its steps, and those inputs of the run that a generator made.
   try {
     app.parse(words);
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(e);
+    if (e.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+      // The help or the version. CLI11 itself would not notice that standard output is full.
+      std::ostringstream text;
+      const int code = app.exit(e, text, text);
+      print_text(text.str());
+      return code;
+    }
     std::string message = e.what();
     for (char& letter : message)
       if (letter == '\n') letter = ' ';
     throw Error(ErrorCode::kUsage, message + "; `fusebox --help` and `fusebox COMMAND --help` say more");
   }
+  refuse_empty_values(app);
   return chosen();
 }
 
@@ -378,6 +399,9 @@ int run_command_line(int argc, char** argv, std::span<const AddCommand> extra) {
   // A file that is opened later must not get the number of a closed standard stream. Writing to these still fails.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);
+  // A write beyond the limit of a file's size (`ulimit -f`) then fails like one on a full disk, and does not end the
+  // process before it has removed the unfinished file.
+  ::signal(SIGXFSZ, SIG_IGN);
   Common common;
   Error error(ErrorCode::kInternal, "");
   try {

@@ -18,19 +18,6 @@
 namespace fusebox::cli {
 namespace {
 
-// The comment at the head of a text, with the blank lines in it.
-std::string head_comment(std::string_view text) {
-  size_t end = 0;
-  for (size_t at = 0; at < text.size();) {
-    const size_t line_end = std::min(text.find('\n', at), text.size() - 1) + 1;
-    const std::string_view line = text.substr(at, line_end - at);
-    if (!line.starts_with("//") && line != "\n") break;
-    at = line_end;
-    if (line.starts_with("//")) end = at;
-  }
-  return std::string(text.substr(0, end));
-}
-
 // The number of a graph's input, for its name. Sorts like a number.
 std::string place_of_input(const Graph& g, const std::string& name) {
   const std::vector<ValueId> all = inputs(g);
@@ -212,8 +199,7 @@ int verify_command(const std::vector<std::string>& files, Common& common) {
 
 int fmt_command(const std::string& path, Common& common) {
   const LoadedFile file = load_file(path);
-  const std::string head = file.bundle ? "" : head_comment(read_text_file(path));
-  const std::string text = head + print(file.module);
+  const std::string text = file.head_comment + print(file.module);
   common.json ? print_line(JsonObject().add("file", path).add("text", text).text()) : print_text(text);
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <utility>
 
 #include "ir/infer/bind.h"
 #include "ir/table/error.h"
@@ -15,6 +16,26 @@
 #include "serde/limits.h"
 
 namespace fusebox::cli {
+namespace {
+
+std::string head_comment_of(std::string_view text) {
+  std::string head, blank;  // `blank`: lines that count only if a comment follows
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.starts_with("//"))
+      head += std::exchange(blank, {}) + std::string(line) + "\n";
+    else if (line.find_first_not_of(" \t") == std::string_view::npos)
+      blank += "\n";
+    else
+      break;
+  }
+  return head;
+}
+
+}  // namespace
 
 LoadedFile load_file(const std::string& path) {
   const std::vector<std::byte> content = read_file(path, limits::kFileBytes);
@@ -29,13 +50,15 @@ LoadedFile load_file(const std::string& path) {
     if (!fusion) throw Error(ErrorCode::kInvalidField, "the bundle holds no fusion; record it again", "stages");
     file.module = *fusion;
   } else {
+    const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
     try {
-      file.module = parse_module({reinterpret_cast<const char*>(content.data()), content.size()});
+      file.module = parse_module(text);
     } catch (const Error& e) {
       const bool is_position = !e.place.empty() && std::isdigit(static_cast<unsigned char>(e.place[0])) != 0;
       throw Error(e.code, e.what(), is_position ? path + ":" + e.place : e.place);
     }
     verify(file.module);
+    file.head_comment = head_comment_of(text);
   }
   if (file.module.graphs.empty())
     throw Error(ErrorCode::kInvalidGraph, "the file holds no program; write one, such as `fusion @f { … }`", path);

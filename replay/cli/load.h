@@ -18,6 +18,8 @@ struct LoadedFile {
   std::string path;
   Module module;  // of a bundle: the fusion as given
   std::optional<Bundle> bundle;
+  // The comment at the head of a text, with the blank lines in it. Its lines end in `\n`, whatever they end in there.
+  std::string head_comment;
 };
 
 // Loads and verifies. Throws errors of parsing, decoding and verifying. A place in a text begins with the file's path.

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <set>
 
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
@@ -56,6 +58,19 @@ Inputs inputs_of_file(const LoadedFile& file, const Graph& fusion, Executor exec
   return result;
 }
 
+void refuse_repeated_inputs(const std::vector<std::string>& given) {
+  std::set<std::string> names;
+  for (const std::string& option : given)
+    if (const std::string name = parse_input_option(option).name; !names.insert(name).second)
+      throw Error(ErrorCode::kUsage, "--input names this input twice; leave out one", "%" + name);
+}
+
+// A device or a pipe, which takes one output after another.
+bool is_device(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error);
+}
+
 // NAME=FILE.npy pairs. A name is that of an output, or of an input that an output overwrites.
 std::map<size_t, std::string> output_files(const Graph& fusion, const std::vector<std::string>& given) {
   std::map<size_t, std::string> files;
@@ -72,7 +87,13 @@ std::map<size_t, std::string> output_files(const Graph& fusion, const std::vecto
     if (found == outs.size())
       throw Error(ErrorCode::kUnknownName, "the program has no output of this name; `show FILE` lists its outputs",
                   "%" + name);
-    files[found] = option.substr(equal + 1);
+    const std::string path = option.substr(equal + 1);
+    if (files.contains(found))
+      throw Error(ErrorCode::kUsage, "--output names this output twice; leave out one", "%" + name);
+    for (const auto& [other, taken] : files)
+      if (taken == path && !is_device(path))
+        throw Error(ErrorCode::kUsage, "two outputs would be written into this file; give each its own", path);
+    files[found] = path;
   }
   return files;
 }
@@ -204,6 +225,7 @@ int run_command(const RunArguments& a, Common& common) {
   options.cache = cache_of(a, options);
   options.only_cached = a.cache_only;
   const auto files = output_files(fusion, a.outputs);
+  refuse_repeated_inputs(a.inputs);
   const Inputs inputs = inputs_of_file(file, fusion, options.executor, a.inputs);
 
   std::optional<Tuned> tuned;

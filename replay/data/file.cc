@@ -137,4 +137,10 @@ void write_file(const std::string& path, std::span<const std::byte> bytes) {
 
 void write_file(const std::string& path, std::string_view text) { write_file(path, std::as_bytes(std::span(text))); }
 
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) fail(ErrorCode::kFileWrite, path, "made", error.value());
+}
+
 }  // namespace fusebox

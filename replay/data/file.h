@@ -21,4 +21,7 @@ std::string read_text_file(const std::string& path, size_t limit_bytes = size_t{
 void write_file(const std::string& path, std::span<const std::byte> bytes);
 void write_file(const std::string& path, std::string_view text);
 
+// Makes the folder, and those above it, if it is not there. Throws kFileWrite.
+void make_folder(const std::string& path);
+
 }  // namespace fusebox

@@ -30,7 +30,7 @@ std::string spec_text(std::string_view text) {
 // Whether the text is a number without a dtype.
 bool is_bare_number(std::string_view text) {
   const bool starts_number = !text.empty() && (text[0] == '-' || (text[0] >= '0' && text[0] <= '9'));
-  return starts_number && text.find_first_of("_ ") == std::string_view::npos;
+  return (starts_number && text.find_first_of("_ ") == std::string_view::npos) || text == "inf" || text == "nan";
 }
 
 InputSpec read_spec(const std::string& name, std::string_view text) {

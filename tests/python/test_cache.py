@@ -177,7 +177,7 @@ def test_wrong_files_and_folders_are_named(folder, tmp_path):
         assert refused.returncode == 2 and json.loads(refused.stdout)["error"]["code"] == "E0430", refused.stdout
     assert not missing.exists(), "a look makes no folder"
     negative = in_cache(folder, "cache", "gc", "--bytes", "-1")
-    assert negative.returncode == 2 and "0 or more" in negative.stderr and len(records(folder)) == 1
+    assert negative.returncode == 2 and "give a decimal whole number from 0" in negative.stderr and len(records(folder)) == 1
 
 
 def test_a_record_has_its_signature_and_launch_record(folder):
