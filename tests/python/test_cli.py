@@ -209,6 +209,31 @@ def test_show_maps_names_back():
     assert "//   t0 is %x\n" in text and "//   t3 is %out\n" in text
 
 
+ODD_NAMES = r"""fusion @"f\nint x" {
+  %"n\nfoo bar" = size
+  %"x\nzzz\\" = input f32[%"n\nfoo bar"] contiguous
+  %"y\\" = neg %"x\nzzz\\"
+  output %"y\\"
+}
+inputs @"f\nint x" host {
+  %"x\nzzz\\" = f32[7] constant 1.0 1.0
+}
+"""
+
+
+def test_comments_stay_on_their_lines_whatever_names_hold(tmp_path):
+    program = written(tmp_path, ODD_NAMES)
+    for more in [], ["--why"]:
+        kernel = fusebox("show", program, "--level", "kernel", *more)
+        assert kernel.returncode == 0
+        assert fusebox("verify", written(tmp_path, kernel.stdout, "kernel.fir")).returncode == 0
+    cuda = fusebox("show", program, "--level", "cuda").stdout
+    assert r'//   t0 is %"x\nzzz\\"' + "\n" in cuda
+    lines = cuda.splitlines()
+    assert not any(line.startswith(("int x", "zzz", "foo")) for line in lines)
+    assert not any(line.lstrip().startswith("//") and line.endswith("\\") for line in lines)
+
+
 @pytest.mark.parametrize("level", ["math", "scheduled", "kernel", "host"])
 def test_show_draws(level):
     run = fusebox("show", SILU, "--level", level, "--format", "dot")
