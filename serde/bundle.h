@@ -40,7 +40,7 @@ struct StageRecord {
   bool operator==(const StageRecord&) const = default;
 };
 
-// A stage, or a part of one such as `source.k0`.
+// The digest of a stage, or of what a run made otherwise, such as `source` and `outputs`.
 struct StageDigest {
   std::string name;
   Digest digest;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "ir/domain/domain.h"
+#include "ir/scalar/scalar.h"
+#include "ir/table/families.h"
 
 namespace fusebox {
 namespace {
@@ -18,17 +20,29 @@ size_t inlined_loops(const Graph& g, const Tensor& t) {
   return at < loop.size() ? at + 1 : 0;
 }
 
+// Whether two axes have one extent: the same scalar, or equal constants.
+bool have_same_extent(const Graph& g, DomainId a, DomainId b) {
+  if (g[a].extent == g[b].extent) return true;
+  const auto extent = evaluate_extent(g, a);
+  return extent && extent == evaluate_extent(g, b);
+}
+
 }  // namespace
 
 std::vector<TensorId> siblings(const Graph& g, TensorId t) {
   const OpId def = g[g[t].value].def;
   if (!def) return {t};
+  const bool is_library = demands(g[def].kind, kLibrary);
+  const auto have_same_axes = [&](TensorId a, TensorId b) {
+    const auto &of_a = g[a].logical, &of_b = g[b].logical;
+    if (of_a.size() != of_b.size()) return false;
+    for (size_t i = 0; is_library && i < of_a.size(); ++i)
+      if (!have_same_extent(g, of_a[i], of_b[i])) return false;
+    return true;
+  };
   std::vector<TensorId> result;
   for (ValueId v : g[def].results)
-    if (g.is_tensor(v)) result.push_back(g[v].tensor);
-  // Results of an op that ATen alone computes may have axes of their own.
-  const auto rank = [&](TensorId s) { return g[s].logical.size(); };
-  if (std::ranges::any_of(result, [&](TensorId s) { return rank(s) != rank(t); })) return {t};
+    if (g.is_tensor(v) && have_same_axes(g[v].tensor, t)) result.push_back(g[v].tensor);
   return result;
 }
 

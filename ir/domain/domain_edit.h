@@ -3,8 +3,8 @@
 // Invariants:
 // - Names of domains stay unique in their tensor. A loop that equals the logical domain is stored as empty.
 // - Ids do not change. A domain or transform that nothing needs any more is emptied in place, and `compact` drops it.
-// - The loops, axes and loop broadcasts of all results of one op correspond position by position. A change of one
-//   result's loops therefore changes all of them.
+// - The loops, axes and loop broadcasts of siblings correspond position by position. A change of one sibling's loops
+//   therefore changes all of them. All results of an op that a kernel computes are siblings.
 //
 //   Transform t{.kind = TransformKind::kSplit, .inputs = {i1}, .factor = constant_index(g, 128)};
 //   TransformId split = add_transform(g, y, t, {"o", "t"});   // makes %y.o and %y.t
@@ -23,7 +23,7 @@ namespace fusebox {
 
 using DomainMap = std::map<DomainId, DomainId>;
 
-// The tensors among the results of the op that makes `t`, itself included.
+// The results of the op that makes `t` with the axes of `t`, itself included. Only ops without a kernel make others.
 std::vector<TensorId> siblings(const Graph& g, TensorId t);
 // The loop, axis or loop broadcast of a sibling that stands where `d` stands; none if `d` is none of these.
 DomainId in_sibling(const Graph& g, TensorId sibling, DomainId d);

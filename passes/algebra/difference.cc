@@ -14,8 +14,10 @@ class Search {
   Search(IndexAlgebra& algebra, const Graph& g, Form a, Form b, std::span<const LoopVariable> loops,
          std::span<const std::pair<Form, Form>> divides)
       : algebra_(algebra), g_(g), a_(a), b_(b), divides_(divides) {
-    for (const LoopVariable& loop : loops)
-      if (algebra.depends_on(a, loop.id) || algebra.depends_on(b, loop.id)) loops_.push_back(loop);
+    for (const LoopVariable& loop : loops) {
+      const bool is_read = algebra.depends_on(a, loop.id) || algebra.depends_on(b, loop.id);
+      (is_read ? loops_ : others_).push_back(loop);
+    }
     symbol_values_.assign(g.values.size(), 1);
     for (uint32_t i = 0; i < g.values.size(); ++i)
       if (algebra.has_symbol(static_cast<int>(i))) symbols_.push_back(i);
@@ -51,6 +53,9 @@ class Search {
   }
 
   std::optional<Difference> try_points() {
+    // A loop without a point leaves the nest without any, whether the forms depend on it or not.
+    for (const LoopVariable& loop : others_)
+      if (value(algebra_.loop_extent(loop.id)) == 0) return std::nullopt;
     std::vector<int64_t> extents;
     int64_t points = 1;
     for (const LoopVariable& loop : loops_) {
@@ -86,7 +91,7 @@ class Search {
   const Graph& g_;
   Form a_, b_;
   std::span<const std::pair<Form, Form>> divides_;
-  std::vector<LoopVariable> loops_;
+  std::vector<LoopVariable> loops_, others_;  // those on which the forms depend, and all others
   std::vector<uint32_t> symbols_;
   std::vector<int64_t> symbol_values_, at_;
 };

@@ -40,7 +40,9 @@ DomainViews::DomainViews(const Graph& g, const NestPlan& plan, const ExtentClass
     if (list(t).size() != given.size()) continue;
     DomainValues at = begin(t);
     for (size_t i = 0; i < given.size(); ++i) at.set(list(t)[i], forms[i]);
-    finish(t, std::move(at));
+    // The loops decide their own tensor's domains, a broadcast's too: if it is split with holes, it leaves its extent.
+    if (start == Start::kLoops) at.propagate();
+    finish(t, std::move(at), start);
   }
 }
 
@@ -76,12 +78,15 @@ Form DomainViews::free_variable(DomainId d, DomainValues& values) {
   return algebra.declare_loop(next_++, g_[d].name, extent);
 }
 
-void DomainViews::finish(TensorId t, DomainValues values) {
+void DomainViews::finish(TensorId t, DomainValues values, Start known_by) {
   // Loop broadcasts are in no op's result. They have one index, and so has a broadcast that a reshape makes.
-  for (DomainId d : g_[t].loop_broadcasts)
-    if (!plan_.promoted.contains(d)) values.set(d, Form{});
+  const auto set_to_0 = [&](DomainId d) {
+    if (plan_.promoted.contains(d) || (known_by == Start::kLoops && values.known(d))) return;
+    values.set(d, Form{});
+  };
+  for (DomainId d : g_[t].loop_broadcasts) set_to_0(d);
   for (DomainId d : g_[t].logical)
-    if (!g_[d].def && g_[d].iter_type == IterType::kBroadcast && !plan_.promoted.contains(d)) values.set(d, Form{});
+    if (!g_[d].def && g_[d].iter_type == IterType::kBroadcast) set_to_0(d);
   values.propagate();
   auto& views = views_[t];
   const auto all = domains_of(g_, g_[t]);

@@ -46,7 +46,7 @@ class DomainViews {
 
  private:
   Form free_variable(DomainId d, DomainValues& values);
-  void finish(TensorId t, DomainValues values);
+  void finish(TensorId t, DomainValues values, Start known_by = Start::kElements);
   DomainValues begin(TensorId t) { return {g_, plan_, symbols_, algebra, t}; }
   void take_facts(TensorId t);
   void down(OpId op, size_t operand, ValueId result, const DomainValues& from);

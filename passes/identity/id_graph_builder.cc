@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/domain/domain.h"
+#include "ir/domain/domain_edit.h"
 #include "ir/scalar/scalar.h"
 #include "passes/nest/tensor_nest.h"
 
@@ -106,9 +107,9 @@ void IdGraphBuilder::join_axes(DomainClasses& classes, bool concretized) {
       for (size_t k = 0; k < op.operands.size(); ++k)
         for (DomainPair pair : map_producer_to_consumer(graph(), id, k, r))
           if (concretized || !is_concretized(graph(), pair)) classes.unite(pair.producer, pair.consumer);
-      // The results of one op are made at one loop point.
-      if (r == 0 || !graph().is_tensor(op.results[0])) continue;
-      const auto &first = root_of(graph().tensor_of(op.results[0])), &other = root_of(graph().tensor_of(op.results[r]));
+      // The results of one op are made at one loop point, as far as they have the same axes.
+      const TensorId t = graph()[op.results[r]].tensor;
+      const auto &first = root_of(graph()[siblings(graph(), t).front()]), &other = root_of(graph()[t]);
       if (first.size() != other.size()) continue;
       for (size_t i = 0; i < first.size(); ++i) classes.unite(first[i], other[i]);
     }
@@ -216,8 +217,8 @@ void IdGraphBuilder::join_present(DomainClasses& classes, OpId op, size_t operan
 void IdGraphBuilder::join_loops(DomainClasses& classes) {
   std::vector<DomainId> of_node(plan_.nodes.size());
   for (const Nest& nest : plan_.nests)
-    for (ValueId v : graph()[nest.op].results) {
-      const auto& loop = loop_of(graph().tensor_of(v));
+    for (TensorId t : siblings(graph(), graph()[graph()[nest.op].results[0]].tensor)) {
+      const auto& loop = loop_of(graph()[t]);
       for (size_t i = 0; i < loop.size() && i < nest.path.size(); ++i) {
         DomainId& first = of_node[nest.path[i]];
         if (first) classes.unite(first, loop[i]);

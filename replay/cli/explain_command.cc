@@ -3,7 +3,9 @@
 #include "ir/infer/bind.h"
 #include "ir/infer/concretize.h"
 #include "ir/table/error.h"
+#include "ir/text/parse.h"
 #include "ir/text/print.h"
+#include "ir/token/printer.h"
 #include "passes/identity/explain.h"
 #include "passes/schedule/apply_steps.h"
 #include "passes/segment/segment.h"
@@ -19,12 +21,31 @@ struct DomainName {
   std::string tensor, domain;
 };
 
+// A domain as steps write it, with quotes where a name needs them. Without quotes, the last dot ends the tensor's name,
+// whatever the name holds.
 DomainName parse_name(const std::string& text) {
+  if (text.find('"') != std::string::npos) {
+    try {
+      const std::vector<Step> steps = parse_steps("parallelize " + text + " on serial");
+      if (steps.size() == 1 && steps[0].operands.size() == 1)
+        return {steps[0].operands[0].value, steps[0].operands[0].domain};
+    } catch (const Error&) {
+      // A name that holds a quote, without quotes around it.
+    }
+  }
   const size_t dot = text.rfind('.');
   const size_t begin = text.starts_with("%") ? 1 : 0;
   if (dot == std::string::npos || dot <= begin || dot + 1 == text.size())
     throw Error(ErrorCode::kUsage, "this is no domain; write it as steps do, such as %y.i0", text);
   return {text.substr(begin, dot - begin), text.substr(dot + 1)};
+}
+
+std::string written(const DomainName& name) {
+  Printer p;
+  p.add_name('%', name.tensor);
+  p.add('.');
+  p.add_word(name.domain);
+  return std::move(p.out);
 }
 
 std::optional<DomainId> find(const Graph& g, const DomainName& name) {
@@ -93,12 +114,12 @@ std::string names_of(const Graph& g, ValueId v) {
 }
 
 Error unknown(const std::vector<Graph>& graphs, const DomainName& name) {
-  const std::string place = "%" + name.tensor + "." + name.domain;
+  const std::string place = written(name);
   for (const Graph& g : graphs)
     if (const auto v = find_value(g, name.tensor); v && g.is_tensor(*v))
       return {ErrorCode::kStepReferent, "this tensor has no such domain; it has " + names_of(g, *v), place};
   return {ErrorCode::kStepReferent,
-          "the scheduled program has no tensor of this name; `show --level scheduled` has all", place};
+          "the scheduled program has no tensor of this name; `show --graph exact` has all tensors and domains", place};
 }
 
 // -- text
@@ -208,7 +229,7 @@ int explain_command(const ExplainArguments& arguments, Common& common) {
   const DomainName first = parse_name(arguments.a), second = parse_name(arguments.b);
   std::string note;
   const std::vector<Graph> graphs = scheduled(file, arguments.steps, note);
-  const std::string a = "%" + first.tensor + "." + first.domain, b = "%" + second.tensor + "." + second.domain;
+  const std::string a = written(first), b = written(second);
   for (const Graph& g : graphs) {
     const auto x = find(g, first), y = find(g, second);
     if (!x || !y) continue;

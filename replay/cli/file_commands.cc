@@ -242,6 +242,7 @@ int convert_command(const std::string& in, const std::string& out, Common& commo
         file.module.input_specs.push_back(std::move(specs));
       }
       take_recorded_schedule(*file.bundle, file.module);
+      assign_recorded_segments(*file.bundle, file.module);
     }
     write_file(out, print(file.module));
   }

@@ -81,12 +81,20 @@ size_t line_of(const Graph& g, const std::vector<std::string>& lines, const Name
   return best;
 }
 
+// A name in an error may hold an end of line. A comment must not.
+std::string on_one_line(const std::string& text) {
+  std::string out;
+  for (const char letter : text) out += letter == '\n' ? "\\n" : std::string(1, letter);
+  return out;
+}
+
 }  // namespace
 
 std::string print_refused(const CompileAttempt& attempt) {
   const Compiled& c = attempt.made;
   const Error& e = *attempt.error;
-  const std::string why = "// " + code_text(e.code) + (e.place.empty() ? "" : " at " + e.place) + ": " + e.what();
+  const std::string why =
+      on_one_line("// " + code_text(e.code) + (e.place.empty() ? "" : " at " + e.place) + ": " + e.what());
   std::string out;
   for (size_t i = 0; i < c.scheduled.size(); ++i) {
     const Graph& g = c.scheduled[i];

@@ -182,6 +182,19 @@ std::shared_ptr<FusionCache> cache_of(const RunArguments& a, const RunOptions& o
   return cache_in({.folder = settings.folder, .limit_bytes = settings.limit_bytes});
 }
 
+// A bundle runs by the plan of its record, unless the arguments name another. ATen, if it ran the program, had no plan.
+void take_recorded_plan(const LoadedFile& file, const RunArguments& a, RunOptions& options) {
+  if (!file.bundle || file.bundle->ranks.empty() || file.bundle->ranks[0].executor == text(Executor::kAten)) return;
+  if (!a.steps.empty() || !a.plan.plan.empty() || !a.plan.device.empty()) return;
+  options.device.reset();
+  fusebox::take_recorded_plan(*file.bundle, options);
+  options.infer_contiguity = options.infer_contiguity && a.plan.infer_contiguity;
+  // The word of the command line counts, not the one that the recorded run was given.
+  if (!a.precision.empty() && options.steps)
+    std::erase_if(*options.steps,
+                  [](const Step& s) { return s == precision_step(true) || s == precision_step(false); });
+}
+
 // Tunes what a run with these options would plan.
 Tuned tune_run(const Graph& fusion, std::span<const Argument> arguments, const Module& module,
                const RunOptions& options) {
@@ -214,6 +227,7 @@ int run_command(const RunArguments& a, Common& common) {
   options.device = planned_device(a.plan, options.executor);
   options.infer_contiguity = a.plan.infer_contiguity;
   choose_plan(file.module, a.plan);
+  take_recorded_plan(file, a, options);
   options.defects = parse_defects(a.defects);
   if (!a.steps.empty()) options.steps = read_steps(a.steps, fusion);
   if (!a.precision.empty()) {
@@ -247,7 +261,7 @@ int run_command(const RunArguments& a, Common& common) {
   std::optional<Bundle> bundle;
   if (!a.record.empty() || is_internal) bundle = make_bundle(run, file.module, inputs.records, inputs.arguments);
   if (!a.record.empty()) write_file(a.record, encode(*bundle));
-  if (!a.save_steps.empty() && !run.failure) write_file(a.save_steps, print_steps(run.steps));
+  if (!a.save_steps.empty() && !run.failure) write_file(a.save_steps, print_steps(repeating_steps(run)));
 
   std::optional<Timing> timing;
   if (a.time > 0 && !run.failure) timing = time_run(run, inputs.arguments, a.time, a.threads);

@@ -7,6 +7,7 @@
 
 #include "ir/canonical/canonical.h"
 #include "ir/text/print.h"
+#include "ir/token/printer.h"
 #include "passes/lower/lower.h"
 
 namespace fusebox::cli {
@@ -15,8 +16,16 @@ namespace {
 // Whether the check is of a dimension of threads, not of a domain.
 bool is_of_thread(const CheckNote& n) { return n.kind == CheckKind::kThread || n.kind == CheckKind::kLastBlock; }
 
+// Names are quoted if they are not plain, so the comment stays on its line.
+std::string domain_text(const CheckNote& n) {
+  Printer p;
+  is_of_thread(n) ? p.add(n.domain) : p.add_word(n.domain);
+  return std::move(p.out);
+}
 std::string subject(const CheckNote& n) {
-  return is_of_thread(n) ? n.domain + " at %" + n.value : "%" + n.value + "." + n.domain;
+  Printer value;
+  value.add_name('%', n.value);
+  return is_of_thread(n) ? domain_text(n) + " at " + value.out : value.out + "." + domain_text(n);
 }
 
 // Values without a check at run time, by reason: `no check [loop]: …: %x.i0 .o .t, %y.i0`.
@@ -27,7 +36,7 @@ class Summary {
     auto it = std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) { return g.key == key; });
     if (it == groups_.end()) it = groups_.insert(it, {key, {}, {}});
     const bool same = it->last == n.value && !is_of_thread(n);
-    it->places += same ? " ." + n.domain : (it->places.empty() ? "" : ", ") + subject(n);
+    it->places += same ? " ." + domain_text(n) : (it->places.empty() ? "" : ", ") + subject(n);
     it->last = is_of_thread(n) ? "" : n.value;
   }
   std::string above() const {

@@ -20,8 +20,6 @@ namespace fusebox {
 namespace {
 
 constexpr std::string_view kStatuses[] = {"passed", "different", "fixed", "error", "skipped", "blessed"};
-constexpr std::string_view kStages[] = {"fusion", "concretized", "segments", "scheduled", "plan",   "kernel",
-                                        "host",   "source",      "binary",   "crossings", "outputs"};
 constexpr size_t kDifferenceLines = 200;
 
 std::string head_of(const std::string& text) {
@@ -132,7 +130,7 @@ void put(std::string& to, std::string_view field) {
 }  // namespace
 
 std::string_view text(GateStatus s) { return kStatuses[static_cast<size_t>(s)]; }
-std::span<const std::string_view> gate_stages() { return kStages; }
+std::span<const std::string_view> gate_stages() { return digest_names(); }
 
 std::vector<std::string> find_bundles(const std::vector<std::string>& paths) {
   namespace fs = std::filesystem;

@@ -129,7 +129,10 @@ std::unique_ptr<PythonProgram> PythonProgram::of_file(const std::string& path, c
   const Module* const given = find_stage(bundle, Stage::kFusion);
   if (given == nullptr) throw Error(ErrorCode::kInvalidField, "the bundle holds no fusion; record it again", "stages");
   Module m = *given;
-  if (steps.empty()) take_recorded_schedule(bundle, m);
+  if (steps.empty()) {
+    take_recorded_schedule(bundle, m);
+    assign_recorded_segments(bundle, m);
+  }
   auto program = program_of(m, fusion, steps);
   if (const std::string* const defects = find_value(bundle.options, "defects"))
     program->defects = parse_defect_list(*defects);

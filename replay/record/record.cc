@@ -9,6 +9,8 @@
 #include "codegen/same_bits.h"
 #include "ir/module/device_numbers.h"
 #include "ir/table/error.h"
+#include "passes/schedule/apply_steps.h"
+#include "passes/schedule/fresh_names.h"
 #include "replay/data/file.h"
 #include "replay/data/input.h"
 #include "serde/encode.h"
@@ -65,6 +67,20 @@ std::string recorded_plan(const Bundle& b) {
   return plan ? *plan : "";
 }
 
+// Assigns each segment, if the steps hold no schedule: then the program ran as the unfused plan. A kernel of one op that
+// no other step names is scheduled as in that plan.
+void add_assignments(const Graph& fusion, const Segmentation& segmentation, std::vector<Step>& steps) {
+  // The loops of a scheduled graph are its schedule.
+  if (fusion.level == Level::kScheduled || leading_rewrites(steps) < steps.size()) return;
+  for (const Segment& segment : segmentation.segments) {
+    Step step{StepKind::kAssign, {}, {}, {}};
+    for (const std::string& op : segment.ops) step.operands.push_back(StepOperand::of(op));
+    step.attrs.set(AttrKey::kName, assignable_name(segment.name));
+    step.attrs.set_enum(AttrKey::kExecutor, segment.executor);
+    steps.push_back(std::move(step));
+  }
+}
+
 }  // namespace
 
 void take_recorded_plan(const Bundle& bundle, RunOptions& options) {
@@ -92,6 +108,31 @@ void take_recorded_schedule(const Bundle& bundle, Module& module) {
     module.step_lists.push_back({"", graph, schedule->steps});
   else
     own->steps = schedule->steps;
+}
+
+void assign_recorded_segments(const Bundle& bundle, Module& module) {
+  const Module* segments = find_stage(bundle, Stage::kSegments);
+  if (!segments || segments->graphs.empty() || segments->segmentations.size() != 1) return;
+  const std::string plan = recorded_plan(bundle), graph = main_graph(module).name;
+  auto own = std::ranges::find(module.step_lists, graph, &StepList::graph);
+  const bool has_steps = own != module.step_lists.end() && !own->steps.empty();
+  // An empty list is a schedule: one kernel without any step.
+  if (plan != "unfused" && (plan != "steps" || !has_steps)) return;
+  StepList list = has_steps ? *own : StepList{"", graph, {}};
+  add_assignments(main_graph(*segments), segments->segmentations[0], list.steps);
+  if (list.steps.empty()) return;
+  if (own == module.step_lists.end())
+    module.step_lists.push_back(std::move(list));
+  else
+    *own = std::move(list);
+}
+
+std::vector<Step> repeating_steps(const Run& run) {
+  std::vector<Step> steps = run.steps;
+  const Compiled& c = run.compiled;
+  if (run.executor != Executor::kAten && !c.automatic && (run.unfused || !steps.empty()))
+    add_assignments(c.concretized, c.segmentation, steps);
+  return steps;
 }
 
 std::vector<RecordedInput> exact_inputs(const Graph& fusion, std::span<const Argument> inputs) {

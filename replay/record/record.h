@@ -30,6 +30,11 @@ std::vector<OutputRecord> output_records(const Run& run);
 void take_recorded_plan(const Bundle& bundle, RunOptions& options);
 // Gives the bundle's fusion, the module's main graph, the schedule of the recorded run in place of its own.
 void take_recorded_schedule(const Bundle& bundle, Module& module);
+// For a text, which has no word for the unfused plan: if the recorded run took that plan, adds steps that assign each of
+// its segments. Call after take_recorded_schedule.
+void assign_recorded_segments(const Bundle& bundle, Module& module);
+// The steps that give the plan of a successful run again, the unfused plan too.
+std::vector<Step> repeating_steps(const Run& run);
 std::vector<Argument> bundle_arguments(const Bundle& bundle);
 // Inputs of unknown origin, kept as exact bytes.
 std::vector<RecordedInput> exact_inputs(const Graph& fusion, std::span<const Argument> inputs);

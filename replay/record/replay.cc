@@ -17,6 +17,8 @@ namespace fusebox {
 namespace {
 
 constexpr std::string_view kFroms[] = {"fusion", "scheduled", "kernel", "source"};
+constexpr std::string_view kDigests[] = {"fusion", "concretized", "segments", "scheduled", "plan",   "kernel",
+                                         "host",   "source",      "binary",   "crossings", "outputs"};
 constexpr std::string_view kVerdicts[] = {"identical", "different", "not comparable"};
 
 const Module& stage_of(const Bundle& b, Stage stage) {
@@ -147,6 +149,35 @@ std::string sources_text(const std::vector<KernelSource>& sources) {
   return all;
 }
 
+Digest combined(std::span<const Graph> graphs) {
+  std::vector<Digest> parts;
+  for (const Graph& g : graphs) parts.push_back(digest(g));
+  return combine(parts);
+}
+
+// The digest of what the bundle itself holds of this name. None if it holds nothing that the digest is of.
+std::optional<Digest> digest_in_bundle(const Bundle& b, std::string_view name) {
+  if (name == "source") {
+    std::vector<Digest> texts;
+    for (const Artifact& a : b.artifacts)
+      if (!a.cuda.empty()) texts.push_back(digest(std::string_view(a.cuda)));
+    return texts.empty() ? std::nullopt : std::optional(combine(texts));
+  }
+  if (name == "outputs") {
+    std::vector<Digest> parts;
+    for (const OutputRecord& r : b.ranks[0].outputs) parts.push_back(r.digest);
+    return combine(parts);
+  }
+  const auto at = std::ranges::find(stage_texts(), name);
+  const Module* m = at == stage_texts().end() ? nullptr : find_stage(b, static_cast<Stage>(at - stage_texts().begin()));
+  if (!m) return std::nullopt;
+  if (name == text(Stage::kScheduled) || name == text(Stage::kKernel)) return combined(m->graphs);
+  if (m->graphs.empty()) return std::nullopt;
+  if (name != text(Stage::kSegments)) return digest(main_graph(*m));
+  if (m->segmentations.size() != 1) return std::nullopt;
+  return digest(m->graphs.front(), m->segmentations[0]);
+}
+
 class Comparer {
  public:
   Comparer(const Bundle& b, const Module& module, Replay& replay)
@@ -186,8 +217,12 @@ class Comparer {
   }
 
   void compare(const StageDigest& recorded) {
+    if (std::ranges::find(kDigests, recorded.name) == std::end(kDigests))
+      throw Error(ErrorCode::kDamagedBundle, "the bundle has a digest of `" + recorded.name + "`, which is no stage",
+                  "digests");
     StageVerdict v{recorded.name, Verdict::kIdentical, {}, {}};
     const Digest* digest = now(recorded.name);
+    require_own_digest(recorded, digest);
     if (recorded.name == "outputs" && (run_.failure || rank_.failure)) return;
     if (recorded.name == "binary" || recorded.name == "outputs") v.why = other_executor();
     if (v.why.empty() && recorded.name == "binary") v.why = other_device();
@@ -209,6 +244,20 @@ class Comparer {
     else if (*digest != recorded.digest)
       v.verdict = Verdict::kDifferent;
     add(std::move(v));
+  }
+
+  // The stage was computed again and has the recorded digest. What the bundle holds of it must have this digest too.
+  // Where the new digest differs, the verdict says so, and a person may bless it: canonical bytes may have changed.
+  void require_own_digest(const StageDigest& recorded, const Digest* is) const {
+    if (!digest_is(is, recorded)) return;
+    const auto held = digest_in_bundle(b_, recorded.name);
+    // Stage host repeats the kernels.
+    const Module* host = recorded.name == text(Stage::kKernel) ? find_stage(b_, Stage::kHost) : nullptr;
+    const auto repeated = host && host->graphs.size() > 1 ? combined(std::span(host->graphs).subspan(1)) : *is;
+    if ((!held || *held == *is) && repeated == *is) return;
+    throw Error(ErrorCode::kDamagedBundle,
+                "what the bundle holds of " + recorded.name + " has not the recorded digest, which a replay has",
+                "digests");
   }
 
   static bool digest_is(const Digest* d, const StageDigest& recorded) { return d && *d == recorded.digest; }
@@ -293,6 +342,8 @@ std::optional<ReplayFrom> parse_replay_from(std::string_view word) {
     if (kFroms[i] == word) return static_cast<ReplayFrom>(i);
   return std::nullopt;
 }
+
+std::span<const std::string_view> digest_names() { return kDigests; }
 
 std::string_view text(Verdict v) { return kVerdicts[static_cast<size_t>(v)]; }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,7 +49,11 @@ struct Replay {
   bool identical() const { return first_difference() == nullptr; }
 };
 
+// The names of the digests that a run may have.
+std::span<const std::string_view> digest_names();
+
 // Throws the errors of run_program; kInvalidField for a bundle without a run, or whose stages do not fit together;
+// kDamagedBundle for a digest of no stage, and for a stage that has not its own digest though the run has it again;
 // kUntrusted; kUsage for a start that the executor does not have.
 Replay replay(const Bundle& bundle, const ReplayOptions& options = {});
 

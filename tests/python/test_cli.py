@@ -209,6 +209,31 @@ def test_show_maps_names_back():
     assert "//   t0 is %x\n" in text and "//   t3 is %out\n" in text
 
 
+ODD_NAMES = r"""fusion @"f\nint x" {
+  %"n\nfoo bar" = size
+  %"x\nzzz\\" = input f32[%"n\nfoo bar"] contiguous
+  %"y\\" = neg %"x\nzzz\\"
+  output %"y\\"
+}
+inputs @"f\nint x" host {
+  %"x\nzzz\\" = f32[7] constant 1.0 1.0
+}
+"""
+
+
+def test_comments_stay_on_their_lines_whatever_names_hold(tmp_path):
+    program = written(tmp_path, ODD_NAMES)
+    for more in [], ["--why"]:
+        kernel = fusebox("show", program, "--level", "kernel", *more)
+        assert kernel.returncode == 0
+        assert fusebox("verify", written(tmp_path, kernel.stdout, "kernel.fir")).returncode == 0
+    cuda = fusebox("show", program, "--level", "cuda").stdout
+    assert r'//   t0 is %"x\nzzz\\"' + "\n" in cuda
+    lines = cuda.splitlines()
+    assert not any(line.startswith(("int x", "zzz", "foo")) for line in lines)
+    assert not any(line.lstrip().startswith("//") and line.endswith("\\") for line in lines)
+
+
 @pytest.mark.parametrize("level", ["math", "scheduled", "kernel", "host"])
 def test_show_draws(level):
     run = fusebox("show", SILU, "--level", level, "--format", "dot")
@@ -313,78 +338,6 @@ def test_convert_there_and_back(small, tmp_path):
     assert fusebox("convert", there, back).returncode == 0
     assert fusebox("diff", small, back).returncode == 0
     assert fusebox("run", there, "--on", "host").returncode == 0
-
-
-SCHEDULED = """scheduled @f {
-  %n = size
-  %x = input f32[i0 iter %n, i1 iter 4] contiguous
-  %y = exp %x : f32[i0 iter %n, i1 iter 4] {
-    o iter, t iter = split i0 by 32 inner
-    loop [o grid.x, t block.x, i1]
-    inline_at i1
-  }
-  %z = sum %y over [1] : f32[i0 iter %n, i1 reduce 4] {
-    o iter, t iter = split i0 by 32 inner
-    loop [o grid.x, t block.x, i1]
-  }
-  output %z
-}
-inputs @f host {
-  %x = f32[37, 4] normal seed 1
-}
-"""
-
-
-@needs_aten
-@pytest.mark.parametrize("plan", [[], ["--unfused"]])
-def test_a_scheduled_program_has_its_schedule(tmp_path, plan):
-    program, record = written(tmp_path, SCHEDULED), tmp_path / "record.fuse"
-    run = only(fusebox("run", program, "--on", "host", "--check", "--record", record, "--json", *plan))
-    assert run["ok"] and run["kernels"] == 1
-    assert only(fusebox("replay", record, "--json"))["identical"]
-    assert "split i0 by 32" in fusebox("show", program, "--level", "scheduled").stdout
-
-
-GATHERED = """fusion @g {
-  %n, %m = size
-  %x = input c64[%m, %n] contiguity [false, false]
-  %i = input i64[%n]
-  %sf = exp %x
-  %y = mul %sf, %sf
-  %q = index_select %y, %i axis 1
-  output %q
-}
-inputs @g host {
-  %x = c64[5, 6] strides [1, 5] normal seed 1
-  %i = i64[6] integers 0 6 seed 5
-}
-"""
-
-
-# An index outside, and a seeded defect that makes the automatic plan fail.
-@needs_aten
-@pytest.mark.parametrize(
-    "given, plan", [(["--input", "i=i64[6] integers 7 9 seed 1"], "steps"), (["--defect", "plan-steps-of-other"], "automatic")]
-)
-@pytest.mark.parametrize("inference", [[], ["--no-infer-contiguity"]])
-def test_a_failure_replays_with_the_plan_that_failed(tmp_path, given, plan, inference):
-    program, record = written(tmp_path, GATHERED), tmp_path / "record.fuse"
-    run = fusebox("run", program, "--on", "host", "--record", record, *given, *inference)
-    assert run.returncode != 0
-    assert f"option plan: {plan}\n" in fusebox("show", record).stdout
-    replay = fusebox("replay", record, "--json")
-    assert replay.returncode == 0 and only(replay)["identical"], replay.stdout
-
-
-def test_convert_takes_the_schedule_that_ran(tmp_path):
-    steps, record, back = tmp_path / "steps.txt", tmp_path / "record.fuse", tmp_path / "back.fir"
-    program = written(tmp_path, SMALL + "steps @twice {\n  split %y.i0 by 4 -> o, t\n}\n")
-    steps.write_text("split %y.i0 by 3 -> o, t\n")
-    for given, wanted in (["--steps", steps], "by 3"), (["--precision", "fast"], "fast"), (["--unfused"], None):
-        assert fusebox("run", program, "--on", "host", "--record", record, *given).returncode == 0
-        assert fusebox("convert", record, back).returncode == 0
-        text = back.read_text()
-        assert wanted in text if wanted else "steps" not in text
 
 
 # -- errors

@@ -149,6 +149,29 @@ def test_refusals(arguments, code):
     assert run.stderr.startswith(f"fusebox: {code}")
 
 
+QUOTED = """fusion @q {
+  %"x y" = input f32[6] contiguous
+  %"y.z" = neg %"x y"
+  output %"y.z"
+}
+steps @q {
+  split %"y.z".i0 by 2 -> b, c
+}
+"""
+
+
+def test_domains_may_be_written_as_steps_write_them(tmp_path):
+    path = program(tmp_path, QUOTED)
+    both = answer(path, '%"x y".i0', '%"y.z".i0')
+    assert both["nest"]["proved"] and both == answer(path, "%x y.i0", "%y.z.i0")
+    assert (both["a"], both["b"]) == ('%"x y".i0', '%"y.z".i0')
+    assert answer(path, '%"y.z".b', '%"y.z".c')["a"] == '%"y.z".b'
+    unknown = explain(path, '%"x z".i0', '%"y.z".i0').stderr
+    assert unknown.startswith('fusebox: E0301 %"x z".i0: ') and "--graph exact" in unknown
+    shown = fusebox("show", path, "--graph", "exact").stdout
+    assert "x y" in shown and "y.z" in shown
+
+
 def test_the_unknown_domain_lists_what_there_is():
     run = explain(SWIZZLED, "%y.nothing", "%y.b")
     assert "it has i0, tile, a" in run.stderr

@@ -239,6 +239,15 @@ def test_a_damaged_bundle_fails_alone(folder):
     assert re.match("E011[0-4]", results["b.fuse"]["message"]) and results["text.fuse"]["message"].startswith("E0110")
 
 
+def test_a_lost_digest_and_a_changed_stage_are_damage(folder):
+    replace(folder / "b.fuse", b"crossings", b"crossingz")
+    replace(folder / "c.fuse", b"fusebox_kernel", b"fuseboy_kernel")
+    results = gate(folder)
+    assert [r["status"] for r in results.values()] == ["error", "passed", "error"]
+    for name in "b.fuse", "c.fuse":
+        assert results[name]["message"].startswith("E0111 digests"), results[name]
+
+
 def test_one_that_takes_too_long_fails_alone(folder):
     make_slow(folder / "b.fuse")
     results = gate(folder, "--jobs", "1", "--timeout", "1")

@@ -45,6 +45,16 @@ def test_the_error_stands_beside_the_loop_that_it_names(program):
     assert beside[0].startswith("    loop [o, t block.x]  // E0312 at %a.t: consumer %y reads")
 
 
+def test_a_name_with_an_end_of_line_leaves_the_error_on_one_line(tmp_path):
+    path = tmp_path / "refused.fir"
+    text = PROGRAM.format(steps="\n".join("  " + s for s in OF_ANOTHER_THREAD))
+    path.write_text(text.replace("%a", r'%"a\nb"'))
+    shown = fusebox("show", path, "--level", "scheduled")
+    assert shown.returncode == 2 and "E0312" in shown.stdout
+    path.write_text(shown.stdout)
+    assert fusebox("verify", path).returncode == 0
+
+
 def test_the_error_stands_beside_the_tensor_where_the_domain_has_no_line_of_its_own(program):
     shown = fusebox("show", program(["parallelize %a.i0 on block.x"]), "--level", "scheduled")
     assert shown.returncode == 2

@@ -1,6 +1,7 @@
 // Agreement of pairs of domains: at elements and in a nest, with reasons, facts and points where they differ.
 #include "passes/identity/agreement.h"
 
+#include "passes/identity/id_graphs.h"
 #include "tests/unit/ir/step_support.h"
 
 namespace fusebox::testing {
@@ -234,6 +235,52 @@ TEST(Agreement, ResultsOfOneOp) {
                             "split %mean.i1 by 8 -> o, t");
   EXPECT_TRUE(elements(g, "mean.o", "m2.o").proved);
   EXPECT_TRUE(nest(g, "mean.t", "count.t").proved);
+}
+
+// The gradients of query, key and value have extents of their own: 3, 5 and 5 rows of 2, 2 and 1.
+TEST(Agreement, ResultsOfOneOpWithOtherExtents) {
+  const Graph g = scheduled(R"(fusion @gradients {
+  %q = input f32[2, 1, 3, 2] contiguous
+  %k = input f32[2, 1, 5, 2] contiguous
+  %v = input f32[2, 1, 5, 1] contiguous
+  %o, %l = sdpfa_fwd %q, %k, %v : f32[2, 1, 3, 1], f32[2, 1, 3]
+  %g = input f32[2, 1, 3, 1] contiguous
+  %dq, %dk, %dv = sdpfa_bwd %g, %q, %k, %v, %o, %l : f32[2, 1, 3, 2], f32[2, 1, 5, 2], f32[2, 1, 5, 1]
+  output %dq
+  output %dk
+  output %dv
+})",
+                            "");
+  for (const auto& [a, b] : {std::pair("dq.i2", "dk.i2"), std::pair("dv.i3", "dk.i3")}) {
+    for (const bool turned : {false, true}) {
+      const auto [x, y] = turned ? std::pair(b, a) : std::pair(a, b);
+      EXPECT_FALSE(nest(g, x, y).proved) << x << " " << y;
+      EXPECT_FALSE(elements(g, x, y).proved) << x << " " << y;
+    }
+    for (const auto kind : {IdGraphKind::kExact, IdGraphKind::kAlmostExact, IdGraphKind::kLoop})
+      EXPECT_FALSE(id_graph(g, kind).same(at(g, a), at(g, b))) << a << " " << b << " " << text(kind);
+  }
+}
+
+// A broadcast of one element that is split with holes leaves its extent where its part does.
+TEST(Agreement, ABroadcastSplitWithHoles) {
+  const Graph g = scheduled("fusion @f {\n %x = input f32[1] contiguous\n %y = neg %x\n output %y\n}",
+                            "split %y.i0 by 1 -> a, b\nsplit %y.b by 2 -> c, d");
+  const Agreement yes = nest(g, "y.i0", "y.b");
+  EXPECT_TRUE(yes.proved) << yes.verdict;
+  EXPECT_TRUE(id_graph(g, IdGraphKind::kAlmostExact).same(at(g, "y.i0"), at(g, "y.b")));
+  EXPECT_TRUE(elements(g, "y.i0", "y.b").proved);
+}
+
+TEST(Agreement, ANestWithoutPointsShowsNoDifference) {
+  const auto in = [](const std::string& extent) {
+    return scheduled("fusion @f {\n %m = size\n %x = input f32[" + extent +
+                         ", %m] contiguous\n %y = neg %x\n output %y\n}",
+                     "split %y.i1 by 1 outer -> a, b");
+  };
+  EXPECT_NE(text_of(nest(in("2"), "y.a", "y.b").difference), "none");
+  EXPECT_EQ(text_of(nest(in("0"), "y.a", "y.b").difference), "none");
+  EXPECT_EQ(text_of(elements(in("0"), "y.a", "y.b").difference), "none");
 }
 
 TEST(Agreement, ANestReadsWhatItIsMadeOf) {

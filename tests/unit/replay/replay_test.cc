@@ -167,6 +167,30 @@ TEST(Replay, AnotherCompilerIsNotComparable) {
   EXPECT_EQ(stage(r, "source").verdict, Verdict::kIdentical);
 }
 
+// Everything that a digest is of stands in the bundle too. Where a replay has the digest, so must the bundle.
+TEST(Replay, ADamagedBundleIsAnError) {
+  const auto damaged = [](const std::function<void(Bundle&)>& damage) {
+    Bundle b = recorded();
+    damage(b);
+    expect_error(ErrorCode::kDamagedBundle, "digests", [&] { (void)replay(b); });
+  };
+  damaged([](Bundle& b) {
+    for (StageDigest& d : b.digests)
+      if (d.name == "host") d.name = "`ost";
+  });
+  const auto graphs = [](Bundle& b, Stage stage) -> std::vector<Graph>& {
+    return b.stages[static_cast<size_t>(stage)].module.graphs;
+  };
+  for (const Stage stage : {Stage::kScheduled, Stage::kKernel})
+    damaged([&](Bundle& b) { std::swap(graphs(b, stage)[0], graphs(b, stage)[1]); });
+  damaged([&](Bundle& b) { std::swap(graphs(b, Stage::kHost)[1], graphs(b, Stage::kHost)[2]); });
+  damaged([&](Bundle& b) {
+    b.stages[static_cast<size_t>(Stage::kSegments)].module.segmentations[0].segments[0].steps.clear();
+  });
+  damaged([](Bundle& b) { b.artifacts[0].cuda += " "; });
+  damaged([](Bundle& b) { b.ranks[0].outputs[0].digest.low ^= 1; });
+}
+
 TEST(Replay, RefusesUntrustedCodeAndMissingStages) {
   Bundle b = recorded();
   const auto from = [&](ReplayFrom start, bool trust) {
