@@ -133,7 +133,7 @@ int command_line(int argc, char** argv, std::span<const AddCommand> extra, Commo
       app, "run", "Compiles a program for its inputs and runs it.",
       std::string(
           R"(A program has default inputs: small ones for the host, full ones for a GPU. A bundle is run on its recorded inputs,
-by its recorded plan unless --steps, --plan or --device name another.
+by its recorded plan unless --steps, --plan or --device name another, or --tune searches for one.
 --check evaluates the program op by op with ATen, and compares every output, also in-place ones. Each element must lie within the
 bound of a right implementation.
 
