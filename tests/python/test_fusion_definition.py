@@ -390,3 +390,11 @@ def test_an_extent_that_an_op_computes():
     with pytest.raises(FuseboxError) as caught:
         fd.execute([0.0, x])
     assert caught.value.code == "E0214" and "exp" in caught.value.message and "div" in caught.value.message
+
+
+def test_complex_scalars_are_outputs():
+    fd = FusionDefinition()
+    fd.add_output(fd.define_scalar(DataType.ComplexFloat))
+    fd.add_output(fd.define_scalar(1 + 2j))
+    fd.add_output(3 - 4j)
+    assert fd.execute([0.5 - 1j]) == [0.5 - 1j, 1 + 2j, 3 - 4j]
