@@ -14,6 +14,24 @@ size_t axis_attr(const InferContext& c, size_t rank) {
   return checked_axis(c, std::get<int64_t>(*v), rank);
 }
 
+// The sum of the axes' extents. Where a form would have too many terms, a new form begins, and the sums are added.
+ValueId sum_of(InferContext& c, const std::vector<Axis>& axes) {
+  ValueId whole;
+  const auto add_to_whole = [&](const ScalarForm& part) {
+    const ValueId v = emit_form(c.g, c.place, part);
+    whole = whole ? scalar::add(c.g, c.place, whole, v) : v;
+  };
+  ScalarForm sum = ScalarForm::of(0);
+  for (const Axis& a : axes) {
+    const ScalarForm extent = form_of(c.g, a.size());
+    std::optional<ScalarForm> longer = add(sum, extent);
+    if (!longer) add_to_whole(sum);
+    sum = longer ? *std::move(longer) : extent;
+  }
+  add_to_whole(sum);
+  return whole;
+}
+
 ResultSpec infer_cat(InferContext& c) {
   if (c.operands.empty()) fail(c.g, ErrorCode::kOperandCount, "cat needs at least one tensor", {});
   std::vector<OperandType> types;
@@ -31,15 +49,8 @@ ResultSpec infer_cat(InferContext& c) {
     std::vector<Axis> meeting;
     for (const auto& p : parts) meeting.push_back(p[i]);
     if (i == axis) {
-      std::optional<ScalarForm> sum = ScalarForm::of(0);
-      for (const Axis& a : meeting) {
-        sum = add(*sum, form_of(c.g, a.size()));
-        if (!sum)
-          fail(c.g, ErrorCode::kTooLarge, "cat joins more tensors of different extents than it can add up",
-               c.operands[0]);
-      }
       Axis joined;
-      joined.extent = emit_form(c.g, c.place, *sum);
+      joined.extent = sum_of(c, meeting);
       axes.push_back(parts.size() == 1 ? meeting[0] : joined);
       continue;
     }

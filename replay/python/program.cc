@@ -55,18 +55,28 @@ Graph& PythonProgram::open() {
   return graph;
 }
 
-Value PythonProgram::wrap(ValueId v) const { return {v, graph[v].name, graph.is_tensor(v)}; }
+uint64_t PythonProgram::next_serial() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
+}
+
+Value PythonProgram::wrap(ValueId v) const { return {v, graph[v].name, graph.is_tensor(v), serial_}; }
 
 ValueId PythonProgram::id(const Value& v) const {
+  // A copy has the values that its original had when it was copied, under the same numbers.
+  const auto original = originals_.find(v.program);
+  if (v.program != serial_ && (original == originals_.end() || (v.id && v.id.index >= original->second)))
+    throw Error(ErrorCode::kWrongKind, "this value belongs to another fusion; use a value of the fusion you call",
+                "%" + v.name);
   if (!v.id || v.id.index >= graph.values.size() || graph[v.id].name != v.name)
     throw Error(ErrorCode::kWrongKind,
                 "this value is not of this fusion's definition; use the tensor that it was made from", "%" + v.name);
   return v.id;
 }
 
-ValueId PythonProgram::id(const Operand& o) {
+ValueId PythonProgram::id(const Operand& o, std::optional<Dtype> wanted) {
   if (py::isinstance<Value>(o)) return id(o.cast<const Value&>());
-  const auto [dtype, bits] = number_of(o);
+  const auto [dtype, bits] = number_of(o, wanted);
   return fusebox::constant(graph, dtype, bits);
 }
 
@@ -87,7 +97,17 @@ Scalar PythonProgram::extent(const Operand& o) {
   if (graph.is_tensor(v))
     throw Error(ErrorCode::kWrongKind, "an extent, bound or width is an integer or a scalar, not a tensor",
                 "%" + graph[v].name);
-  return graph[v].dtype == Dtype::kIndex ? v : scalar::cast(graph, Graph::body(), v, Dtype::kIndex);
+  const Dtype dtype = graph[v].dtype;
+  if (!is_integer(dtype))
+    throw Error(ErrorCode::kDtypeMismatch, "an extent, bound or width is an integer; cast the scalar to Int",
+                "%" + graph[v].name);
+  if (dtype == Dtype::kIndex) return v;
+  // A u64 that i64 cannot hold is longer than every axis, so it becomes the largest i64.
+  const ValueId held =
+      dtype != Dtype::kUint64
+          ? v
+          : scalar::minimum(graph, Graph::body(), v, fusebox::constant(graph, dtype, from_int64(dtype, INT64_MAX)));
+  return scalar::cast(graph, Graph::body(), held, Dtype::kIndex);
 }
 
 Shape PythonProgram::extents(const Operands& list) {

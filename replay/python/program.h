@@ -42,6 +42,7 @@ struct Value {
   ValueId id;  // none: a step made the tensor
   std::string name;
   bool is_tensor = false;
+  uint64_t program = 0;  // the serial number of its program
 };
 
 // A value, or a Python bool, int, float or complex.
@@ -164,7 +165,8 @@ class PythonProgram {
   // -- schedule (program_steps.cc)
   void step(const std::string& kind, const std::vector<StepWord>& operands, const std::vector<std::string>& results,
             const py::dict& attrs);
-  void take(const std::string& line);  // one step in the text form
+  void take(const std::string& line);     // one step in the text form
+  void take(std::span<const Step> list);  // the list of a fusion without steps
   std::optional<std::tuple<std::string, std::string, std::string>> refusal(const std::string& line) const;
   std::vector<std::string> step_lines() const;
   std::vector<LoopInfo> loops(const std::string& tensor) const;
@@ -235,7 +237,7 @@ class PythonProgram {
   // The graph, or if ops are assigned the graph of each segment.
   std::vector<const Graph*> parts() const;
   Graph& open();  // the graph, for one more op; throws after the first step
-  ValueId id(const Operand& o);
+  ValueId id(const Operand& o, std::optional<Dtype> wanted = std::nullopt);  // `wanted`: as for `number_of`
   ValueId id(const Value& v) const;
   // A constant of a Python number, in a narrower dtype of its class.
   ValueId default_number(const Operand& number, Dtype dtype);
@@ -264,7 +266,12 @@ class PythonProgram {
   std::shared_ptr<const PlanProgram> plan_program(const CompileOptions& options, int ordinal);
   Bindings sizes(const std::vector<std::vector<int64_t>>& shapes) const;
   void take(const Step& step);
-
+  // Takes a list behind the rewrites. If symbolic axes stand in its way, it waits until they are decided.
+  void take_schedule(std::span<const Step> list);
+  static uint64_t next_serial();
+  const uint64_t serial_ = next_serial();  // one for each program of the process
+  std::map<uint64_t, size_t> originals_;   // programs that this one was copied from, by serial, and their values then
+  size_t waiting_ = 0;                     // steps at the end of `steps` that are not in `scheduled` yet
   bool is_concretized_ = false;
   std::atomic<bool> needs_host_program_ = false;  // forgotten with the plans
   std::vector<Graph> segments_;                   // scheduled; empty if no ops are assigned

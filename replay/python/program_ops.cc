@@ -118,7 +118,8 @@ Value PythonProgram::stride_order(const Value& x, const Axes& order) {
 Value PythonProgram::full(const Operands& shape, const Operand& fill, const std::string& dtype) {
   Graph& g = open();
   const Shape to = extents(shape);
-  return wrap(fusebox::full(g, to, id(fill), dtype_named(dtype)));
+  const Dtype wanted = dtype_named(dtype);
+  return wrap(fusebox::full(g, to, id(fill, wanted), wanted));
 }
 Value PythonProgram::iota(const Operand& length, const Operand& start, const Operand& step_, const std::string& dtype) {
   Graph& g = open();
@@ -137,7 +138,7 @@ Value PythonProgram::random(const std::string& op, const Operands& shape, const 
 }
 Value PythonProgram::pad(const Value& x, const Operands& widths, const Operand& value) {
   Graph& g = open();
-  const ValueId fill = value.is_none() ? ValueId() : id(value);
+  const ValueId fill = value.is_none() ? ValueId() : id(value, g[id(x)].dtype);
   return wrap(fusebox::pad(g, id(x), extents(widths), fill));
 }
 Value PythonProgram::cat(const std::vector<Value>& tensors, int64_t axis) {

@@ -1,5 +1,6 @@
 // Running a PythonProgram on the caller's memory, checking it, and recording it.
 #include <algorithm>
+#include <pybind11/complex.h>
 
 #include "ir/infer/bind.h"
 #include "ir/infer/scalar_operand.h"

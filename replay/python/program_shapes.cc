@@ -143,13 +143,28 @@ std::vector<int64_t> PythonProgram::extents_of(const Value& v, const std::vector
 }
 
 void PythonProgram::concretize(const std::vector<std::vector<int64_t>>& shapes) {
-  if (steps.size() != leading_rewrites(steps) || is_concretized_)
+  const size_t taken = steps.size() - waiting_;
+  if (taken != leading_rewrites(steps) || is_concretized_)
     throw Error(ErrorCode::kStepNotApplicable, "a schedule step has been taken; decide symbolic axes before it",
                 "@" + graph.name);
   Graph next = current();
   apply(next, plan_concretize(next, rebind(graph, sizes(shapes), next)));
-  scheduled = canonical_order(next);
+  const std::optional<Graph> before = std::exchange(scheduled, canonical_order(next));
   is_concretized_ = true;
+  if (waiting_ == 0) return;
+  const std::vector<Step> all = steps;
+  try {
+    steps.resize(taken);
+    waiting_ = 0;
+    take_schedule(std::span(all).subspan(taken));
+  } catch (const Error&) {
+    scheduled = before;
+    segments_.clear();
+    is_concretized_ = false;
+    steps = all;
+    waiting_ = all.size() - taken;
+    throw;
+  }
 }
 
 std::unique_ptr<PythonProgram> PythonProgram::copy() const {
@@ -162,6 +177,9 @@ std::unique_ptr<PythonProgram> PythonProgram::copy() const {
   other->is_fast = is_fast;
   other->is_concretized_ = is_concretized_;
   other->segments_ = segments_;
+  other->waiting_ = waiting_;
+  other->originals_ = originals_;
+  other->originals_[serial_] = graph.values.size();
   return other;
 }
 

@@ -115,6 +115,8 @@ std::unique_ptr<PythonProgram> PythonProgram::with_steps(std::span<const Step> l
   auto other = std::make_unique<PythonProgram>(graph.name);
   other->graph = graph;
   other->defects = defects;
+  other->originals_ = originals_;
+  other->originals_[serial_] = graph.values.size();
   const size_t rewrites = leading_rewrites(list);
   for (const Step& s : list.first(rewrites)) other->take(s);
   other->concretize(shapes);

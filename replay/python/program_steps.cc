@@ -1,6 +1,7 @@
 // Steps of a PythonProgram. Each is applied to the scheduled copy at once, so that a mistake is reported where it is
-// made.
+// made. A list that is loaded with a fusion waits for symbolic axes to be decided, if it needs them.
 #include <algorithm>
+#include <set>
 
 #include "ir/table/error.h"
 #include "ir/text/parse.h"
@@ -103,9 +104,23 @@ std::unique_ptr<PythonProgram> program_of(const Module& m, const std::string& fu
     throw Error(ErrorCode::kUnknownName, "the fusion has no list of steps of this name; name one of those in the text",
                 steps);
   verify(program->graph);
-  if (list != nullptr)
-    for (const Step& s : list->steps) program->take(print(s));
+  if (list != nullptr) program->take(std::span<const Step>(list->steps));
   return program;
+}
+
+bool has_symbolic_axes(const Graph& g) {
+  return std::ranges::any_of(g.domains, [](const IterDomain& d) { return d.iter_type == IterType::kSymbolic; });
+}
+
+// Whether a step makes a tensor with the name of an input that nothing reads.
+bool names_unread_input(const Graph& g, std::span<const Step> steps) {
+  const auto readers = uses(g);
+  std::set<std::string_view> unread;
+  for (ValueId v : inputs(g))
+    if (readers[v.index].empty()) unread.insert(g[v].name);
+  return std::ranges::any_of(steps, [&](const Step& s) {
+    return std::ranges::any_of(s.results, [&](const std::string& name) { return unread.contains(name); });
+  });
 }
 
 }  // namespace
@@ -146,7 +161,40 @@ void PythonProgram::step(const std::string& kind, const std::vector<StepWord>& o
 
 void PythonProgram::take(const std::string& line) { take(parse_step(line)); }
 
+void PythonProgram::take(std::span<const Step> list) {
+  const size_t rewrites = leading_rewrites(list);
+  for (const Step& s : list.first(rewrites)) take(s);
+  if (rewrites < list.size()) take_schedule(list.subspan(rewrites));
+}
+
+void PythonProgram::take_schedule(std::span<const Step> list) {
+  const Graph start = current();
+  const std::vector<Step> before = steps;
+  const bool is_symbolic = has_symbolic_axes(start);
+  try {
+    // Kernels have no input that nothing reads. A schedule that was made for a kernel may give its name to a tensor.
+    if (!is_symbolic && !is_assigned(list) && names_unread_input(start, list)) {
+      Graph kernel = extract(start, plan_single(start, {}).segments.at(0));
+      kernel.name = start.name;
+      scheduled = std::move(kernel);
+    }
+    for (const Step& s : list) take(s);
+  } catch (const Error& e) {
+    if (!is_symbolic || row_of(e.code).outcome == Outcome::kInternal) throw;
+    // The steps were made for axes that are decided. They may name domains that only those have.
+    scheduled = start;
+    segments_.clear();
+    steps = before;
+    steps.insert(steps.end(), list.begin(), list.end());
+    waiting_ = list.size();
+  }
+}
+
 void PythonProgram::take(const Step& s) {
+  if (waiting_ > 0)
+    throw Error(ErrorCode::kStepNotApplicable,
+                "the steps so far wait for symbolic axes; call fd.sched.concretize first, or execute as it is",
+                "@" + graph.name);
   std::vector<Step> list = steps;
   list.push_back(s);
   const size_t rewrites = leading_rewrites(list);
@@ -175,7 +223,7 @@ void PythonProgram::take(const Step& s) {
 std::optional<std::tuple<std::string, std::string, std::string>> PythonProgram::refusal(const std::string& line) const {
   const Step s = parse_step(line);
   try {
-    if (is_assigned(steps) || s.kind == StepKind::kAssign || changes_fusion(s.kind)) {
+    if (waiting_ > 0 || is_assigned(steps) || s.kind == StepKind::kAssign || changes_fusion(s.kind)) {
       copy()->take(s);
       return std::nullopt;
     }
@@ -279,7 +327,7 @@ Value PythonProgram::value_named(const std::string& name) const {
   const Graph& g = with(name);
   const ValueId v = tensor_named(g, name).value;
   const auto original = find_value(graph, name);
-  return {original ? *original : ValueId(), name, g.is_tensor(v)};
+  return {original ? *original : ValueId(), name, g.is_tensor(v), serial_};
 }
 
 }  // namespace fusebox::python

@@ -390,3 +390,25 @@ def test_an_extent_that_an_op_computes():
     with pytest.raises(FuseboxError) as caught:
         fd.execute([0.0, x])
     assert caught.value.code == "E0214" and "exp" in caught.value.message and "div" in caught.value.message
+
+
+def test_complex_scalars_are_outputs():
+    fd = FusionDefinition()
+    fd.add_output(fd.define_scalar(DataType.ComplexFloat))
+    fd.add_output(fd.define_scalar(1 + 2j))
+    fd.add_output(3 - 4j)
+    assert fd.execute([0.5 - 1j]) == [0.5 - 1j, 1 + 2j, 3 - 4j]
+
+
+@pytest.mark.parametrize("count", [16, 17, 40])
+def test_cat_of_many_symbolic_extents(count):
+    fd = FusionDefinition()
+    tensors = [torch.randn(i % 3) for i in range(count)]
+    joined = fd.ops.cat([fd.define_tensor([-1]) for _ in tensors])
+    fd.add_output(joined)
+    fd.add_output(fd.ops.add(fd.ops.exp(joined), joined))
+    again = FusionDefinition.from_text(fd.to_string())
+    for program in (fd, again):
+        first, second = program.execute(tensors)
+        assert torch.equal(first, torch.cat(tensors))
+        torch.testing.assert_close(second, first.exp() + first)

@@ -11,7 +11,7 @@
 
 from fusebox.definition import FusionDefinition, load
 from fusebox.enums import CacheOp, DataType, LoadStoreOpType, MemoryType, ParallelType, SwizzleType
-from fusebox.errors import FuseboxError, FuseboxIndexError, FuseboxInputError, FuseboxTypeError, FuseboxValueError
+from fusebox.errors import FuseboxAttributeError, FuseboxError, FuseboxIndexError, FuseboxInputError, FuseboxTypeError, FuseboxValueError
 from fusebox.profile import KernelProfile, Profile, Spread
 from fusebox.replays import Replay, Stage, replay
 from fusebox.torch_memory import Launcher
@@ -20,6 +20,7 @@ from fusebox.values import Loop, Operand, Scalar, Tensor
 __all__ = [
     "CacheOp",
     "DataType",
+    "FuseboxAttributeError",
     "FuseboxError",
     "FuseboxIndexError",
     "FuseboxInputError",

@@ -15,7 +15,7 @@ from fusebox.ops import Ops
 from fusebox.profile import Profile, profile_of
 from fusebox.sched import Schedule
 from fusebox.torch_memory import Launcher
-from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor, wrap
+from fusebox.values import Operand, Scalar, Tensor, number, raw, raw_tensor, wrap
 
 if TYPE_CHECKING:
     import torch
@@ -66,7 +66,12 @@ class Tuned(NamedTuple):
 
 
 def _is_integers(given: object) -> bool:
-    return isinstance(given, (list, tuple)) and all(isinstance(n, int) and not isinstance(n, bool) for n in given)
+    if not isinstance(given, (list, tuple)) or not all(isinstance(n, int) and not isinstance(n, bool) for n in given):
+        return False
+    for n in given:
+        if not -(2**63) <= n < 2**63:
+            raise FuseboxError("E0104", "an integer does not fit 64 bits", str(n))
+    return True
 
 
 class FusionDefinition(Fusion):
@@ -89,8 +94,8 @@ class FusionDefinition(Fusion):
         self._calls: Any = None  # calls on a GPU that need no planning; None before the first one
 
     def copy(self) -> FusionDefinition:
-        """An independent copy of definition and steps, without anything of a run. A tensor of this fusion still belongs to this one; `sched` of
-        the copy takes it for the copy's tensor of that name."""
+        """An independent copy of definition and steps, without anything of a run. A tensor of this fusion still belongs to this one. `ops` of the
+        copy takes it if it was there before the copy; `sched` of the copy takes it for the copy's tensor of that name."""
         other = type(self)(self.program.name())
         other.program = self.program.copy()
         other._in_place = list(self._in_place)
@@ -156,6 +161,8 @@ class FusionDefinition(Fusion):
         if len(stride_order) not in (0, rank) or sorted(stride_order) not in ([], list(range(rank))):
             raise FuseboxError("E0207", f"a stride order names the places 0 to {rank - 1} once", repr(stride_order))
         order = sorted(range(rank), key=lambda i: -stride_order[i]) if stride_order else list(range(rank))
+        if not isinstance(contiguity, (bool, list, tuple)):
+            raise FuseboxError("E0207", "a contiguity is one bool, or a list of True, False or None", repr(contiguity))
         marks = [contiguity] * rank if isinstance(contiguity, bool) else list(contiguity)
         if len(marks) != rank:
             raise FuseboxError("E0207", f"a contiguity is one bool, or one for each of {rank} axes", repr(contiguity))
@@ -197,6 +204,7 @@ class FusionDefinition(Fusion):
 
     def define_scalar(self, value: DtypeLike | bool | int | float | complex | None = None, dtype: DtypeLike | None = None, name: str = "") -> Scalar:
         """define_scalar(dtype): an input. define_scalar(value, dtype=None): a constant."""
+        value = number(value)  # type: ignore[assignment]
         if isinstance(value, (bool, int, float, complex)):
             scalar = wrap(self, self.program.constant(value, dtype_word_or_none(dtype)))
         else:
@@ -251,7 +259,7 @@ class FusionDefinition(Fusion):
         a seed take it from torch's generator (generators.py), unless the inputs have two numbers more, for the inputs that hold seed and
         offset."""
         if type(inputs) is not list:
-            inputs = list(inputs)
+            inputs = torch_memory.listed(inputs)
         if self.drawn is not None:
             inputs = self._completed(inputs, device)
         if self._calls is not None and device is None:
@@ -305,8 +313,9 @@ class FusionDefinition(Fusion):
         microseconds, and the bytes that any run must move. On a GPU it also says which part of the time is the floor: the time of a copy of
         as many bytes. Inputs are not written: those that an output overwrites are copied, and their values change from run to run. `runs`
         is at least 1 (E0440). E0212 on a GPU for a fusion with a segment by ATen."""
+        inputs = torch_memory.listed(inputs)
         where = torch_memory.device_of(inputs, device)
-        inputs = self._completed(list(inputs), device)
+        inputs = self._completed(inputs, device)
         return profile_of(self.program.name(), torch_memory.profile(self.program, inputs, where, runs, threads))
 
     def tune(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, runs: int = 12, device: Any = None) -> Tuned:
@@ -314,7 +323,7 @@ class FusionDefinition(Fusion):
         fastest ones as steps. How the fusion is cut into kernels does not change. Returns the fusion with these steps, which needs no
         search any more and can be recorded, and for each segment what was found; the steps say which ops are fast. This fusion stays as it is; inputs are not written.
         E0440 without a GPU, for a fusion with a schedule, or if `unfused`."""
-        inputs = self._completed(list(inputs), device)
+        inputs = self._completed(torch_memory.listed(inputs), device)
         program, segments = torch_memory.tune(self.program, inputs, torch_memory.device_of(inputs, device), runs)
         tuned = type(self)._of_program(program, "exact")
         self._copy_drawn(tuned)
@@ -323,13 +332,13 @@ class FusionDefinition(Fusion):
     def launcher(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None) -> Launcher:
         """Runs as `execute` does, and returns what launches the same kernels again on the same memory: for measuring, or for a loop that
         changes only values. E0212 if ops are assigned to ATen."""
-        inputs = self._completed(list(inputs), device)
+        inputs = self._completed(torch_memory.listed(inputs), device)
         return Launcher(self.program, inputs, torch_memory.device_of(inputs, device))
 
     def validate(self, inputs: Sequence[Any], reference_outputs: Sequence[Any] | None = None, *, device: Any = None) -> None:
         """Runs on copies of the inputs and compares each output with the reference, or with ATen's value within its bound. Raises AssertionError
         if one differs."""
-        inputs = self._completed(list(inputs), device)
+        inputs = self._completed(torch_memory.listed(inputs), device)
         if reference_outputs is not None:
             import torch
 
@@ -343,7 +352,7 @@ class FusionDefinition(Fusion):
     def record(self, path: str | os.PathLike[str], inputs: Sequence[Any] | None = None, *, device: Any = None) -> None:
         """Runs on copies of the inputs and writes everything about the run into a bundle. Without inputs it takes those of the last execute,
         if they still exist unchanged. A run that fails is written too, and its error raised."""
-        given = self._last_inputs() if inputs is None else self._completed(list(inputs), device)
+        given = self._last_inputs() if inputs is None else self._completed(torch_memory.listed(inputs), device)
         arguments, executor = self._host_arguments(given, self._last_device if inputs is None else device)
         self.program.record(os.fspath(path), arguments, executor, {})
 
@@ -351,7 +360,7 @@ class FusionDefinition(Fusion):
         """Runs on the checked host executor, on copies of CPU inputs, and compares with ATen's bounds and with the unfused plan. Also writes
         the program and reads it again. `outcome` is "passed", "failed", or "refused" if the steps cannot be compiled or the launch
         exceeds a limit. `stage`, `check` and `place` are equal for the same failure; `message` says it in words."""
-        given = self._completed(list(inputs), "cpu")
+        given = self._completed(torch_memory.listed(inputs), "cpu")
         return self.program.judge([torch_memory.host_argument(v, f"inputs[{i}]") for i, v in enumerate(given)])
 
     def _completed(self, inputs: list[Any], device: Any) -> list[Any]:

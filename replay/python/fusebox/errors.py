@@ -5,7 +5,8 @@ from __future__ import annotations
 
 class FuseboxError(RuntimeError):
     """A coded error: `code` such as "E0203", `place` the value, step or field with the error (or ""), `message` a sentence. An error whose
-    code has a class of its own in `CLASSES` is that class, and so a ValueError, TypeError or IndexError too."""
+    code has a class of its own in `CLASSES` is that class, and so a ValueError, TypeError or IndexError too. A name that `fd.ops` or
+    `fd.sched` does not have is an AttributeError."""
 
     def __new__(cls, code: str, message: str, place: str = "") -> FuseboxError:
         return super().__new__(CLASSES.get(code, cls) if cls is FuseboxError else cls, code, message, place)
@@ -30,6 +31,10 @@ class FuseboxTypeError(FuseboxError, TypeError):
 
 class FuseboxIndexError(FuseboxError, IndexError):
     """A FuseboxError about an axis or an index out of range."""
+
+
+class FuseboxAttributeError(FuseboxValueError, AttributeError):
+    """A FuseboxError about a name that `fd.ops` or `fd.sched` does not have. `hasattr` and `getattr` with a default treat it as any missing name."""
 
 
 class FuseboxInputError(FuseboxValueError, FuseboxTypeError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from fusebox import _fusebox
+from fusebox.errors import FuseboxError
 
 
 class Drawn(NamedTuple):
@@ -23,5 +24,9 @@ class Drawn(NamedTuple):
 
 class Fusion:
     def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise FuseboxError("E0215", "a fusion's name is a string", repr(name))
+        if not name:
+            raise FuseboxError("E0207", "a fusion's name has at least one character; leave it out to take \"fusion\"", repr(name))
         self.program = _fusebox.Program(name)
         self.drawn: Drawn | None = None

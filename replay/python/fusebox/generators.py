@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from fusebox import _fusebox
 from fusebox.errors import FuseboxError
 from fusebox.fusion import Drawn, Fusion
+from fusebox.torch_memory import listed
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +39,8 @@ def completed(program: _fusebox.Program, drawn: Drawn, inputs: Sequence[Any], de
 
 def planned(fusion: Fusion, inputs: Sequence[Any]) -> list[Any]:
     """The inputs for a plan. It looks at no value, so no generator is asked for a seed."""
-    return list(inputs) if fusion.drawn is None else placed(fusion.program, fusion.drawn, inputs, (0, 0))
+    given = listed(inputs)
+    return given if fusion.drawn is None else placed(fusion.program, fusion.drawn, given, (0, 0))
 
 
 def placed(program: _fusebox.Program, drawn: Drawn, inputs: Sequence[Any], words: tuple[int, int]) -> list[Any]:

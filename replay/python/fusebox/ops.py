@@ -46,6 +46,15 @@ def _integer(given: object, what: str) -> int:
     raise FuseboxError("E0207", f"{what} is an integer", repr(given))
 
 
+def _real(given: object, what: str) -> float:
+    try:
+        if not isinstance(given, str):
+            return float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise FuseboxError("E0215", f"{what} is a float or an integer", repr(given))
+
+
 def _list(given: object, what: str) -> list[Any]:
     if isinstance(given, (list, tuple)):
         return list(given)
@@ -309,8 +318,8 @@ class Ops(Pointwise):
     ) -> Tensor:
         """Rows of `weight`. padding_idx, scale_grad_by_freq and sparse concern only gradients and change nothing. With max_norm, a row whose
         norm_type-norm (2 by default) is larger is scaled down to it; torch does so to the weight itself, here the weight stays as it is."""
-        norm = None if max_norm is None else float(max_norm)
-        p = 2.0 if norm_type is None else float(norm_type)
+        norm = None if max_norm is None else _real(max_norm, "max_norm")
+        p = 2.0 if norm_type is None else _real(norm_type, "norm_type")
         return self._tensor(self._fd.program.embedding(raw_tensor(input), raw_tensor(weight), norm, p))
 
     def triu(self, arg: Tensor, diagonal: int = 0) -> Tensor:

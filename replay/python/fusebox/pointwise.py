@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable
 
 from fusebox import _fusebox
-from fusebox.errors import FuseboxError
+from fusebox.errors import FuseboxAttributeError, FuseboxError
 from fusebox.fusion import Fusion
 from fusebox.values import Operand, Scalar, Tensor, raw, wrap
 
@@ -20,6 +20,15 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _OPERANDS = dict(_fusebox.pointwise_ops())
 
 
+def _missing(name: str) -> FuseboxAttributeError:
+    """The error about a name without a function: the op is unknown, is not supported yet, or cannot be called in Python."""
+    try:
+        _fusebox.check_op(name)
+    except FuseboxError as e:
+        return FuseboxAttributeError(e.code, e.message, e.place)
+    return FuseboxAttributeError("E0212", "this op has no function in Python", name)
+
+
 class Pointwise:
     def __init__(self, fd: Fusion) -> None:
         self._fd = fd
@@ -28,8 +37,7 @@ class Pointwise:
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in _OPERANDS:
-            _fusebox.check_op(name)  # raises another error if the op is unknown or not supported yet
-            raise FuseboxError("E0212", "this op has no function in Python", name)
+            raise _missing(name)
 
         def call(*operands: Operand, **named: Operand) -> Tensor | Scalar:
             return self._call(name, operands, named)

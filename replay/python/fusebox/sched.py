@@ -10,7 +10,7 @@ from typing import Any, Iterable, NoReturn, Sequence
 
 from fusebox import generators, torch_memory
 from fusebox.enums import CacheOp, LoadStoreOpType, MemoryType, ParallelType, SwizzleType, word
-from fusebox.errors import FuseboxError
+from fusebox.errors import FuseboxAttributeError, FuseboxError
 from fusebox.fusion import Fusion
 from fusebox.values import Scalar, Tensor, Word, raw_tensor, step_word
 
@@ -26,7 +26,7 @@ class Schedule:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise FuseboxError("E0318", "this schedule function is not supported; see fusebox.sched for those that are", name)
+        raise FuseboxAttributeError("E0318", "this schedule function is not supported; see fusebox.sched for those that are", name)
 
     def step(self, kind: str, operands: Sequence[Word], results: Sequence[str] = (), **attributes: object) -> None:
         """Takes one step by its name in the step table, with domains as (tensor, loop)."""
@@ -53,7 +53,7 @@ class Schedule:
 
     def concretize(self, inputs: Sequence[Any]) -> None:
         """Decides symbolic axes (such as a reshape's) by these inputs' shapes, so that steps can name their loops. Only rewrites may come before
-        it. The schedule is then for inputs of this kind."""
+        it. The schedule is then for inputs of this kind. Steps that were loaded with the fusion, and wait for these axes, are taken now."""
         self._fd.program.concretize([list(t.shape) for t in inputs if hasattr(t, "shape")])
 
     def compile_refusal(self, inputs: Sequence[Any]) -> FuseboxError | None:

@@ -15,11 +15,22 @@ if TYPE_CHECKING:
 Number = bool | int | float | complex
 
 
+def listed(inputs: Any) -> list[Any]:
+    try:
+        iter(inputs)
+    except TypeError:
+        raise FuseboxError("E0401", f"the inputs are a list of tensors and numbers, not {type(inputs).__name__}", "inputs") from None
+    return list(inputs)
+
+
 def device_of(inputs: Sequence[Any], device: Any) -> "torch.device":
     """The given device, or that of the inputs; the CPU if no input has one."""
     import torch
 
-    wanted = None if device is None else torch.device(device)
+    try:
+        wanted = None if device is None else torch.device(device)
+    except (RuntimeError, TypeError):
+        raise FuseboxError("E0401", 'PyTorch has no such device; give "cpu" or "cuda"', repr(device)) from None
     if wanted is not None and wanted.type == "cuda" and wanted.index is None:
         wanted = torch.device("cuda", torch.cuda.current_device() if torch.cuda.is_available() else 0)
     if wanted is not None and wanted.type == "cpu":
@@ -42,8 +53,22 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (bool, int, float, complex))
 
 
-def argument(value: Any, place: str, device: "torch.device") -> object:
-    """The value as the extension takes it: (address, dtype, shape, strides, owner), or the number."""
+def _address(value: "torch.Tensor", place: str, is_read: bool) -> int:
+    """Where the tensor's memory lies. Fake tensors, and tensors inside a transform of torch.func, have none: E0401 if it is to be read."""
+    address: int | None = None
+    try:
+        address = value.data_ptr()
+    except RuntimeError:  # inside a transform
+        pass
+    if is_read and (address is None or (address == 0 and value.numel() > 0)):
+        raise FuseboxError(
+            "E0401", "the tensor has no memory: it is fake, or a transform such as torch.func.vmap or grad made it; call the fusion outside of that", place
+        )
+    return address or 0
+
+
+def argument(value: Any, place: str, device: "torch.device", is_read: bool = True) -> object:
+    """The value as the extension takes it: (address, dtype, shape, strides, owner), or the number. `is_read`: whether its memory is needed."""
     import torch
 
     value = number(value)
@@ -57,7 +82,7 @@ def argument(value: Any, place: str, device: "torch.device") -> object:
         raise FuseboxError("E0401", "the tensor is a lazy conjugate or negative; call resolve_conj() or resolve_neg() first", place)
     if value.device != device:
         value = value.to(device)  # a tensor without axes: device_of refused the others
-    return (value.data_ptr(), dtype_word(value.dtype), list(value.shape), list(value.stride()), value)
+    return (_address(value, place, is_read), dtype_word(value.dtype), list(value.shape), list(value.stride()), value)
 
 
 def host_argument(value: Any, place: str) -> object:
@@ -74,16 +99,23 @@ def layouts(inputs: Sequence[Any]) -> list[object]:
     """The inputs as the extension takes them where it looks at no value: tensors of any device."""
     import torch
 
-    return [argument(v, f"inputs[{i}]", v.device if isinstance(v, torch.Tensor) else torch.device("cpu")) for i, v in enumerate(inputs)]
+    return [argument(v, f"inputs[{i}]", v.device if isinstance(v, torch.Tensor) else torch.device("cpu"), False) for i, v in enumerate(inputs)]
+
+
+def _check_threads(threads: object) -> None:
+    if not isinstance(threads, int) or not -(2**31) <= threads < 2**31:
+        raise FuseboxError("E0440", "the number of threads is an integer", repr(threads))
 
 
 def run(program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device", threads: int) -> "list[torch.Tensor | Number]":
     arguments, ordinal, stream = _arguments(inputs, device)
+    _check_threads(threads)
     return _outputs(program.execute(arguments, ordinal, threads, stream), device)
 
 
 def profile(program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device", runs: int, threads: int) -> dict[str, Any]:
     arguments, ordinal, _ = _arguments(inputs, device, waits=True)
+    _check_threads(threads)
     return program.profile(arguments, ordinal, threads, runs)
 
 
