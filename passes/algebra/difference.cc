@@ -8,6 +8,8 @@ namespace {
 constexpr int64_t kSizes[] = {2, 3, 1, 4, 5, 6, 8, 12, 7, 16};
 constexpr int64_t kMaxBindings = 1000;
 constexpr int64_t kMaxPoints = 20000;  // of one binding
+// Points of all bindings after which the other bindings are tried at fewer points each, so that a search takes no minutes.
+constexpr int64_t kManyPoints = 200'000, kFewPoints = 100;
 
 class Search {
  public:
@@ -64,7 +66,8 @@ class Search {
       extents.push_back(*extent);
       if (__builtin_mul_overflow(points, *extent, &points)) points = INT64_MAX;
     }
-    const int64_t tried = std::min(points, kMaxPoints);
+    const int64_t tried = std::min(points, tried_ < kManyPoints ? kMaxPoints : kFewPoints);
+    tried_ += tried;
     for (int64_t i = 0; i < tried; ++i) {
       // Too many points: start at the last point of all loops, then step evenly.
       int64_t rest = tried == points ? i : points - 1 - i * (points / tried);
@@ -94,6 +97,7 @@ class Search {
   std::vector<LoopVariable> loops_, others_;  // those on which the forms depend, and all others
   std::vector<uint32_t> symbols_;
   std::vector<int64_t> symbol_values_, at_;
+  int64_t tried_ = 0;  // points, of all bindings
 };
 
 }  // namespace

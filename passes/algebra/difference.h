@@ -1,6 +1,6 @@
 // Searches for a point at which two forms differ. It tries small sizes for the symbols. For each choice of sizes it
-// tries the points of the loops that the forms depend on: all of them, or some if there are too many. If any loop has
-// extent 0, there is no point. Finding none proves nothing.
+// tries the points of the loops that the forms depend on: all of them, or some if there are too many, and a few once
+// many points of other sizes have been tried. If any loop has extent 0, there is no point. Finding none proves nothing.
 //
 //   b split by 8 → f{1}, g{8}
 //   find_difference(algebra, graph, f, b, loops, {})   →   {sizes {}, point {%y.g = 1}, a = 0, b = 1}

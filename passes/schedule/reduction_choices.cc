@@ -169,8 +169,8 @@ class Chooser {
       while (access_.vector > 1 && blocks_of_columns(lanes) < wanted_blocks) access_.vector /= 2;
     const int64_t blocks = blocks_of_columns(lanes);
     const bool waits = is_sliced && may_wait;
-    int64_t warps = std::min(kWarpsOfColumns, power_of_two_from(sizes_.row)), slices = 1, most_unroll = kUnroll,
-            held = 0;
+    int64_t warps = std::min({kWarpsOfColumns, kThreadsOfColumns / lanes, power_of_two_from(sizes_.row)});
+    int64_t slices = 1, most_unroll = kUnroll, held = 0;
     const int64_t most_threads = blocks < wanted_blocks ? kThreadsOfFewRows : kThreadsOfColumns;
     if (is_sliced) {
       const int64_t most = std::max<int64_t>(most_blocks(kSlicesOfColumn, waits, kLeastHeld) / blocks, 1);

@@ -307,7 +307,8 @@ bool ReductionSpace::sort_tensors(const Graph& g, std::string& why) {
       }
       const bool is_iterated = g[d].iter_type == IterType::kIteration;
       if (!is_iterated && g[d].iter_type != IterType::kReduction) continue;
-      if (is_iterated && is_reduced(axis) && constant_integer(g, g[axis].extent) == 1 && constant_integer(g, g[d].extent) != 1) {
+      if (is_iterated && is_reduced(axis) && constant_integer(g, g[axis].extent) == 1 &&
+          constant_integer(g, g[d].extent) != 1) {
         why = place(g, v) + " stretches an axis of one element that " + place(g, reference) + " reduces";
         return false;
       }
