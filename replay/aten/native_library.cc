@@ -107,7 +107,7 @@ at::Tensor Native::multiplied(const at::Tensor& a, const at::Tensor& b, const at
     return at::addmm(z.expand({flat.size(0), y.size(1)}), flat, y).reshape(shape);
   };
   if (!device_.is_cpu() || !(a.scalar_type() == at::kHalf || a.scalar_type() == at::kBFloat16)) {
-    const WideSums wide;
+    const WideSums wide(sums_in_16_bits(a));
     return f(rows, columns, addend);
   }
   const at::Tensor z = addend.defined() ? addend.to(at::kFloat) : addend;

@@ -48,7 +48,7 @@ at::Tensor activated(const at::Tensor& y, Activation activation) {
 }
 
 at::Tensor part_by_part(const Parts& p, bool has_wide_product) {
-  const WideSums wide;
+  const WideSums wide(sums_in_16_bits(p.rows));
   at::Tensor y =
       has_wide_product ? at::mm(p.rows, p.matrix, at::kFloat) : at::mm(p.rows.to(at::kFloat), p.matrix.to(at::kFloat));
   if (p.scale != 1) y = at::mul(y, p.scale);
@@ -88,7 +88,7 @@ at::Tensor without_activation(const Parts& p, const at::Tensor& bias, bool is_al
 }
 
 at::Tensor by_library(const Parts& p) {
-  const WideSums wide;
+  const WideSums wide(sums_in_16_bits(p.rows));
   const at::Tensor bias = p.bias.defined() ? p.bias.expand({p.columns()}).contiguous() : at::Tensor();
   const bool is_aligned = multiplies_whole_vectors(p.rows, p.matrix);
   const bool is_narrow = p.rows.scalar_type() != at::kFloat;

@@ -226,3 +226,35 @@ def test_two_streams_and_a_captured_graph_give_the_bits_of_one_call():
             beside = fd.execute([inputs[1], scales[1]])[0]
         torch.cuda.synchronize()
         assert torch.equal(captured, alone[0]) and torch.equal(beside, alone[1])
+
+
+def test_products_on_a_cpu_leave_the_options_of_cublas_alone():
+    """The options belong to the process: another thread's products would take them."""
+    fd = FusionDefinition()
+    a, b = (fd.define_tensor([-1, -1], True, DataType.Float) for _ in range(2))
+    fd.add_output(fd.ops.matmul(a, b))
+    x = torch.randn(96, 96)
+    fd.execute([x, x])
+    before = torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction
+    ended = threading.Event()
+
+    def multiply():
+        for _ in range(60):
+            fd.execute([x, x])
+
+    def wait():
+        for t in threads:
+            t.join()
+        ended.set()
+
+    threads = [threading.Thread(target=multiply) for _ in range(2)]
+    for t in threads:
+        t.start()
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    seen = set()
+    while not ended.is_set():
+        seen.add(torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction)
+    waiter.join()
+    assert seen == {before}
+    assert torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction == before
