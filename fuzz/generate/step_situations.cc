@@ -4,6 +4,7 @@
 #include "fuzz/generate/step_maker.h"
 #include "ir/domain/domain.h"
 #include "ir/infer/is_library.h"
+#include "passes/segment/assign_step.h"
 
 namespace fusebox::fuzz {
 
@@ -335,12 +336,9 @@ std::vector<Step> StepMaker::assigns_of(const std::vector<std::string>& names, s
   std::vector<Step> assigns;
   for (size_t i = 0; i + 1 < cuts.size(); ++i) {
     if (cuts[i] == cuts[i + 1]) continue;
-    Step step{StepKind::kAssign, {}, {}, {}};
-    for (size_t k = cuts[i]; k < cuts[i + 1]; ++k) step.operands.push_back(StepOperand::of(names[k]));
-    step.attrs.set(AttrKey::kName, "part" + std::to_string(i));
-    step.attrs.set_enum(AttrKey::kExecutor,
-                        is_for_aten(names[cuts[i]]) ? SegmentExecutor::kAten : SegmentExecutor::kKernel);
-    assigns.push_back(std::move(step));
+    const auto at = [&](size_t cut) { return names.begin() + static_cast<std::ptrdiff_t>(cut); };
+    assigns.push_back(assign_step({at(cuts[i]), at(cuts[i + 1])}, "part" + std::to_string(i),
+                                  is_for_aten(names[cuts[i]]) ? SegmentExecutor::kAten : SegmentExecutor::kKernel));
   }
   return assigns;
 }

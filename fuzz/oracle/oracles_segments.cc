@@ -4,6 +4,7 @@
 
 #include "fuzz/oracle/oracle.h"
 #include "ir/table/error.h"
+#include "passes/segment/assign_step.h"
 #include "passes/segment/segment.h"
 
 namespace fusebox::fuzz {
@@ -31,12 +32,10 @@ Dealt deal(RandomSource& random, const Graph& g) {
     if (random.one_in(8)) of.insert(random.below(count));
   }
   for (size_t s = 0; s < count; ++s) {
-    Step step{StepKind::kAssign, {}, {}, {}};
+    std::vector<std::string> ops;
     for (size_t i = 0; i < dealt.ops.size(); ++i)
-      if (dealt.segments[i].contains(s)) step.operands.push_back(StepOperand::of(g[g[dealt.ops[i]].results[0]].name));
-    step.attrs.set(AttrKey::kName, "s" + std::to_string(s));
-    step.attrs.set_enum(AttrKey::kExecutor, SegmentExecutor::kKernel);
-    if (!step.operands.empty()) dealt.steps.push_back(std::move(step));
+      if (dealt.segments[i].contains(s)) ops.push_back(g[g[dealt.ops[i]].results[0]].name);
+    if (!ops.empty()) dealt.steps.push_back(assign_step(ops, "s" + std::to_string(s), SegmentExecutor::kKernel));
   }
   return dealt;
 }

@@ -4,6 +4,7 @@
 #include "passes/automatic/two_passes.h"
 #include "passes/schedule/apply_steps.h"
 #include "passes/schedule/fresh_names.h"
+#include "passes/segment/assign_step.h"
 
 namespace fusebox {
 namespace {
@@ -11,11 +12,9 @@ namespace {
 constexpr const char* kUnfused = "unfused";
 
 Step assign_step(const Graph& g, const CutPart& part, const std::string& name) {
-  Step step{StepKind::kAssign, {}, {}, {}};
-  for (OpId op : part.ops) step.operands.push_back(StepOperand::of(g[g[op].results[0]].name));
-  step.attrs.set(AttrKey::kName, name);
-  step.attrs.set_enum(AttrKey::kExecutor, part.executor);
-  return step;
+  std::vector<std::string> ops;
+  for (OpId op : part.ops) ops.push_back(g[g[op].results[0]].name);
+  return fusebox::assign_step(ops, name, part.executor);
 }
 
 }  // namespace

@@ -10,8 +10,7 @@ inline constexpr int64_t kLongUnroll = 8;      // the same where a pass reads on
 inline constexpr int64_t kMostRounds = 4;      // of a thread over its part of a row, without other blocks for the rest
 inline constexpr int64_t kBytesOfRound = 128;  // that a thread loads together, where its column takes one round
 inline constexpr int64_t kBytesOfThread = 64;  // of a row that a thread loads into registers
-inline constexpr int64_t kElementsOfNarrow =
-    16;  // of a row of running moments that a thread keeps, read 2 or 4 bytes at once
+inline constexpr int64_t kElementsOfNarrow = 16;  // of a row of 16-bit numbers, only read, by narrow accesses
 // Of a block where a GPU is not full, unless threads would keep too much.
 inline constexpr int64_t kThreadsOfFewRows = 512;
 inline constexpr int64_t kLeastElements = 8;         // of a row, where a thread keeps sums of columns too

@@ -11,6 +11,7 @@
 #include "ir/table/error.h"
 #include "passes/schedule/apply_steps.h"
 #include "passes/schedule/fresh_names.h"
+#include "passes/segment/assign_step.h"
 #include "replay/data/file.h"
 #include "replay/data/input.h"
 #include "serde/encode.h"
@@ -72,13 +73,8 @@ std::string recorded_plan(const Bundle& b) {
 void add_assignments(const Graph& fusion, const Segmentation& segmentation, std::vector<Step>& steps) {
   // The loops of a scheduled graph are its schedule.
   if (fusion.level == Level::kScheduled || leading_rewrites(steps) < steps.size()) return;
-  for (const Segment& segment : segmentation.segments) {
-    Step step{StepKind::kAssign, {}, {}, {}};
-    for (const std::string& op : segment.ops) step.operands.push_back(StepOperand::of(op));
-    step.attrs.set(AttrKey::kName, assignable_name(segment.name));
-    step.attrs.set_enum(AttrKey::kExecutor, segment.executor);
-    steps.push_back(std::move(step));
-  }
+  for (const Segment& segment : segmentation.segments)
+    steps.push_back(assign_step(segment.ops, assignable_name(segment.name), segment.executor));
 }
 
 }  // namespace

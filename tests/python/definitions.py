@@ -8,11 +8,15 @@ fusebox = pytest.importorskip("fusebox", exc_type=ModuleNotFoundError)
 from fusebox import FuseboxError  # noqa: E402
 
 
-def code_of(action):
+def error_of(action):
     with pytest.raises(FuseboxError) as caught:
         action()
     assert caught.value.message
-    return caught.value.code
+    return caught.value
+
+
+def code_of(action):
+    return error_of(action).code
 
 
 def normal(*shape, dtype=torch.float32, seed=0):

@@ -3,17 +3,8 @@
 import pytest
 import torch
 
-from fusebox import DataType, FuseboxError, FusionDefinition
-
-
-def error_of(action):
-    with pytest.raises(FuseboxError) as caught:
-        action()
-    return caught.value
-
-
-def code_of(action):
-    return error_of(action).code
+from definitions import code_of, error_of
+from fusebox import DataType, FusionDefinition
 
 
 def test_a_tensor_of_another_fusion_is_refused():

@@ -4,27 +4,17 @@ import pickle
 import warnings
 
 import numpy as np
-import pytest
 import torch
 
 import fusebox
-from fusebox import DataType, FuseboxError, FusionDefinition
+from definitions import code_of, error_of
+from fusebox import DataType, FusionDefinition
 
 
 def plus_one(name="fusion"):
     fd = FusionDefinition(name)
     fd.add_output(fd.ops.add(fd.define_tensor([-1]), 1))
     return fd
-
-
-def error_of(action):
-    with pytest.raises(FuseboxError) as caught:
-        action()
-    return caught.value
-
-
-def code_of(action):
-    return error_of(action).code
 
 
 def test_a_missing_op_is_a_missing_attribute():

@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 fusebox = pytest.importorskip("fusebox", exc_type=ModuleNotFoundError)
 
+from definitions import error_of  # noqa: E402
 from fusebox import DataType, FuseboxError, FusionDefinition, ParallelType, _fusebox, errors  # noqa: E402
 from support import PROGRAMS, SHARED  # noqa: E402
 
@@ -54,27 +55,21 @@ def test_a_code_of_a_newer_version_is_a_plain_error():
     assert type(FuseboxError("E0999", "new")) is FuseboxError
 
 
-def raised(action):
-    with pytest.raises(FuseboxError) as caught:
-        action()
-    return caught.value
-
-
 def test_errors_are_what_pythons_users_expect():
     fd = scaled()
     x = torch.randn(3, 5)
     other = FusionDefinition()
     a, b = other.define_tensor([2, 3]), other.define_tensor([4, 5])
-    assert isinstance(raised(lambda: other.ops.add(a, b)), ValueError)
-    assert isinstance(raised(lambda: other.ops.sum(a, [7])), IndexError)
-    assert isinstance(raised(lambda: other.ops.exp("x")), TypeError)
-    assert isinstance(raised(lambda: fd.execute(["x"])), TypeError)
-    assert isinstance(raised(lambda: fd.execute([x.double()])), TypeError)
-    assert isinstance(raised(lambda: fd.execute([x[0]])), ValueError)
-    assert isinstance(raised(lambda: fd.execute([])), TypeError)
-    assert isinstance(raised(lambda: FusionDefinition.from_text("nonsense")), ValueError)
-    assert isinstance(raised(lambda: other.define_tensor([2], dtype="f99")), ValueError)
-    missing = raised(lambda: fusebox.load("no/such/file.fir"))
+    assert isinstance(error_of(lambda: other.ops.add(a, b)), ValueError)
+    assert isinstance(error_of(lambda: other.ops.sum(a, [7])), IndexError)
+    assert isinstance(error_of(lambda: other.ops.exp("x")), TypeError)
+    assert isinstance(error_of(lambda: fd.execute(["x"])), TypeError)
+    assert isinstance(error_of(lambda: fd.execute([x.double()])), TypeError)
+    assert isinstance(error_of(lambda: fd.execute([x[0]])), ValueError)
+    assert isinstance(error_of(lambda: fd.execute([])), TypeError)
+    assert isinstance(error_of(lambda: FusionDefinition.from_text("nonsense")), ValueError)
+    assert isinstance(error_of(lambda: other.define_tensor([2], dtype="f99")), ValueError)
+    missing = error_of(lambda: fusebox.load("no/such/file.fir"))
     assert missing.code == "E0430" and not isinstance(missing, (TypeError, ValueError, IndexError))
 
 
@@ -113,13 +108,13 @@ def test_load_names_a_fusion_and_a_list_of_steps(tmp_path):
                     "fusion @b {\n  %x = input f32[4] contiguous\n  %y = sin %x\n  output %y\n}\n"
                     "steps @b {\n  split %y.i0 by 2 -> o, t\n}\n")
     assert "sin" in fusebox.load(path, "b").to_string() and fusebox.load(path, "b").program.step_lines() != []
-    assert raised(lambda: fusebox.load(path, "c")).code == "E0102"
-    assert raised(lambda: fusebox.load(path, "b", steps="none")).code == "E0102"
+    assert error_of(lambda: fusebox.load(path, "c")).code == "E0102"
+    assert error_of(lambda: fusebox.load(path, "b", steps="none")).code == "E0102"
     damaged = tmp_path / "damaged.fuse"
     damaged.write_bytes(b"not a bundle")
-    assert raised(lambda: fusebox.load(damaged)).code == "E0110"
+    assert error_of(lambda: fusebox.load(damaged)).code == "E0110"
     (tmp_path / "bad.fir").write_text("fusion @a {\n  %y = nothing %x\n}\n")
-    assert raised(lambda: fusebox.load(tmp_path / "bad.fir")).code == "E0201"
+    assert error_of(lambda: fusebox.load(tmp_path / "bad.fir")).code == "E0201"
 
 
 def test_a_loaded_program_overwrites_its_inputs(tmp_path):
@@ -140,7 +135,7 @@ def test_cuda_source_has_each_kernel_by_name():
     x = unfused.define_tensor([-1], True, DataType.Float)
     unfused.add_output(unfused.ops.exp(unfused.ops.sin(x)))
     assert len(unfused.cuda_source([torch.randn(4)])) == 2
-    assert raised(lambda: fd.cuda_source([torch.randn(3)])).code == "E0401"
+    assert error_of(lambda: fd.cuda_source([torch.randn(3)])).code == "E0401"
 
 
 def test_scheduled_text_shows_loops_and_reads_back():
@@ -156,7 +151,7 @@ def test_scheduled_text_shows_loops_and_reads_back():
     bad.add_output(y)
     bad.sched.parallelize(y, 0, ParallelType.grid_x)
     given = [torch.randn(4)]
-    assert raised(lambda: bad.scheduled_text(given)).code == raised(lambda: bad.execute(given)).code
+    assert error_of(lambda: bad.scheduled_text(given)).code == error_of(lambda: bad.execute(given)).code
 
 
 # -- profiles
@@ -174,8 +169,8 @@ def test_a_profile_counts_and_measures():
     text = repr(profile)
     assert text == str(profile) and text.startswith("@scaled on host: 4 runs, by the wall clock") and "no GPU was measured" in text
     assert "120 bytes: 60 bytes read, 60 bytes written" in text
-    assert raised(lambda: fd.profile([torch.randn(3, 5)], runs=0)).code == "E0440"
-    assert raised(lambda: fd.profile([torch.randn(3)])).code == "E0401"
+    assert error_of(lambda: fd.profile([torch.randn(3, 5)], runs=0)).code == "E0440"
+    assert error_of(lambda: fd.profile([torch.randn(3)])).code == "E0401"
 
 
 def test_a_profile_does_not_write_inputs():
