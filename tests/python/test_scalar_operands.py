@@ -311,3 +311,28 @@ def test_a_call_gives_integers_that_the_scalar_holds(dtype, held, others):
             with pytest.raises(FuseboxError) as caught:
                 fd.execute([zeros, other])
             assert caught.value.code in ("E0401", "E0104")
+
+
+BOUNDARIES = [float("-inf"), -1.0, -0.0, 0.0, 0.25, 4.0, float("inf"), float("nan")]
+
+
+# A GPU takes the root for every dtype; on a CPU torch leaves f16 to its general power, whose values at -inf and -0.0 are others.
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("exponent", [0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 3.0])
+def test_powers_of_boundary_values_are_those_of_torch(dtype, exponent):
+    x = torch.tensor(BOUNDARIES, dtype=dtype)
+    with FusionDefinition() as fd:
+        fd.add_output(fd.ops.pow(fd.from_pytorch(x), exponent))
+    (out,) = fd.execute([x])
+    want = torch.pow(x.float() if dtype == torch.float16 else x, exponent).to(dtype)
+    assert torch.equal(out.isnan(), want.isnan())
+    assert torch.equal(out.nan_to_num(), want.nan_to_num()) and torch.equal(out.signbit() | out.isnan(), want.signbit() | want.isnan())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_power_by_a_tensor_of_exponents_is_the_general_one(dtype):
+    x, halves = torch.tensor(BOUNDARIES, dtype=dtype), torch.full((len(BOUNDARIES),), 0.5, dtype=dtype)
+    with FusionDefinition() as fd:
+        fd.add_output(fd.ops.pow(fd.from_pytorch(x), fd.from_pytorch(halves)))
+    (out,) = fd.execute([x, halves])
+    assert torch.equal(out.nan_to_num(), torch.pow(x, halves).nan_to_num()) and out[0] == float("inf")

@@ -29,6 +29,13 @@ def _missing(name: str) -> FuseboxAttributeError:
     return FuseboxAttributeError("E0212", "this op has no function in Python", name)
 
 
+def _power(given: list[Operand]) -> tuple[str, list[Operand]]:
+    """torch.pow takes the root where a tensor's exponent is a number: NaN for -inf, and -0.0 for -0.0, unlike a general power."""
+    if isinstance(given[0], Tensor) and isinstance(given[1], float) and abs(given[1]) == 0.5:
+        return "sqrt" if given[1] > 0 else "rsqrt", given[:1]
+    return "pow", given
+
+
 class Pointwise:
     def __init__(self, fd: Fusion) -> None:
         self._fd = fd
@@ -63,4 +70,6 @@ class Pointwise:
             raise FuseboxError("E0202", f"{name} needs its operand {names[len(given)]} too", name)
         if named:
             raise FuseboxError("E0202", f"{name} has no operand of the name {', '.join(sorted(named))}; it takes {', '.join(names)}", name)
+        if name == "pow":
+            name, given = _power(given)
         return wrap(self._fd, self._fd.program.pointwise(name, [raw(o) for o in given]))
