@@ -57,6 +57,23 @@ struct Bench {
     return make_arguments(fusion, specs, {});
   }
 
+  CompileOptions compile_options(const LoadedFile& file, const Graph& fusion,
+                                 std::span<const Argument> arguments) const {
+    RunOptions run{.executor = head.executor, .device = planned_device(plan, head.executor)};
+    run.infer_contiguity = plan.infer_contiguity;
+    run.unfused = head.unfused;
+    take_recorded_plan(file, plan, run);
+    CompileOptions options;
+    options.inputs = bound_inputs(arguments);
+    if (run.infer_contiguity) options.infer = infer_by_aten();
+    if (run.unfused) return options;
+    options.device = run.device;
+    options.steps = run.steps;
+    if (const StepList* list = find_steps(file.module, fusion.name); list && !options.steps)
+      options.steps = list->steps;
+    return options;
+  }
+
   Row measure(const std::string& path, Common& common) {
     Row row{path, {}, {}, {}};
     try {
@@ -66,11 +83,7 @@ struct Bench {
       const Graph& fusion = main_graph(file.module);
       row.program = fusion.name;
       const std::vector<Argument> arguments = arguments_of(file, fusion);
-      CompileOptions options;
-      options.inputs = bound_inputs(arguments);
-      if (const StepList* list = find_steps(file.module, fusion.name)) options.steps = list->steps;
-      options.device = planned_device(plan, head.executor);
-      if (plan.infer_contiguity) options.infer = infer_by_aten();
+      const CompileOptions options = compile_options(file, fusion, arguments);
       const Compiled compiled = compile(fusion, bind_sizes(fusion, options.inputs), options);
       std::vector<RunTensor> inputs;
       for (const Argument& a : arguments)

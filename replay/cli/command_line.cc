@@ -179,7 +179,8 @@ An input is NAME=SPEC: a dtype, a shape, then any of `strides [..]`, `offset N`,
   c = add_subcommand(
       app, "bench", "Times programs, and compares with an earlier run.",
       R"(Compiles each program with its own schedule for its default inputs, runs it repeatedly, and prints a line: the bytes that any run must
-move, the median time of the whole (with the values that a tenth lies below and above), of the kernels and of the host.
+move, the median time of the whole (with the values that a tenth lies below and above), of the kernels and of the host. A bundle is timed
+on its recorded inputs, by its recorded plan unless --plan or --device name another.
 
 On a GPU, events measure the times, and the L2 cache is flushed before each run. The floor is the time that a copy of 2 GiB in this
 process would need for as many bytes. The bar shows the floor as a part of the time. On the host executor, the wall clock measures the

@@ -12,6 +12,7 @@
 #include "passes/schedule/apply_steps.h"
 #include "replay/data/file.h"
 #include "replay/device/cuda_loader.h"
+#include "replay/record/record.h"
 #include "serde/decode.h"
 #include "serde/limits.h"
 
@@ -111,6 +112,16 @@ std::optional<DeviceProperties> planned_device(const PlanArguments& arguments, E
   if (executor == Executor::kCuda)
     if (const auto devices = cuda_backend().devices(); !devices.empty()) return devices[0].properties;
   return default_device();
+}
+
+bool take_recorded_plan(const LoadedFile& file, const PlanArguments& arguments, RunOptions& options) {
+  if (!file.bundle || file.bundle->ranks.empty() || file.bundle->ranks[0].executor == text(Executor::kAten))
+    return false;
+  if (!arguments.plan.empty() || !arguments.device.empty()) return false;
+  options.device.reset();
+  fusebox::take_recorded_plan(*file.bundle, options);
+  options.infer_contiguity = options.infer_contiguity && arguments.infer_contiguity;
+  return true;
 }
 
 std::vector<BoundInput> default_sizes(const Module& module, const std::string& where) {

@@ -35,6 +35,9 @@ void choose_plan(Module& module, const PlanArguments& arguments);
 // The GPU that the automatic plan is for: the named one, else the one that runs it, else the default. None for the
 // unfused plan.
 std::optional<DeviceProperties> planned_device(const PlanArguments& arguments, Executor executor);
+// Gives a bundle the plan of its record, unless the arguments name another, and says whether it did. ATen, if it ran the
+// program, had no plan.
+bool take_recorded_plan(const LoadedFile& file, const PlanArguments& arguments, RunOptions& options);
 // The sizes and scalars of the module's default inputs: those for `where` ("host" or "gpu"), else the others. Throws
 // kMissingInput.
 std::vector<BoundInput> default_sizes(const Module& module, const std::string& where = "host");

@@ -182,14 +182,9 @@ std::shared_ptr<FusionCache> cache_of(const RunArguments& a, const RunOptions& o
   return cache_in({.folder = settings.folder, .limit_bytes = settings.limit_bytes});
 }
 
-// A bundle runs by the plan of its record, unless the arguments name another or ask for a search. ATen, if it ran the
-// program, had no plan.
+// A bundle runs by the plan of its record, unless the arguments name another or ask for a search.
 void take_recorded_plan(const LoadedFile& file, const RunArguments& a, RunOptions& options) {
-  if (!file.bundle || file.bundle->ranks.empty() || file.bundle->ranks[0].executor == text(Executor::kAten)) return;
-  if (!a.steps.empty() || !a.plan.plan.empty() || !a.plan.device.empty() || a.tune) return;
-  options.device.reset();
-  fusebox::take_recorded_plan(*file.bundle, options);
-  options.infer_contiguity = options.infer_contiguity && a.plan.infer_contiguity;
+  if (!a.steps.empty() || a.tune || !take_recorded_plan(file, a.plan, options)) return;
   // The word of the command line counts, not the one that the recorded run was given.
   if (!a.precision.empty() && options.steps)
     std::erase_if(*options.steps,

@@ -58,7 +58,11 @@ DeviceProperties parse_device(const std::string& text) {
   return d;
 }
 
+bool is_by_aten(const Bundle& b) { return !b.ranks.empty() && b.ranks[0].executor == text(Executor::kAten); }
+
+// None of a run by ATen, which runs the fusion itself.
 const StepList* recorded_schedule(const Bundle& b) {
+  if (is_by_aten(b)) return nullptr;
   const auto it = std::ranges::find(b.steps, "schedule", &StepList::name);
   return it == b.steps.end() ? nullptr : &*it;
 }
@@ -203,6 +207,22 @@ std::vector<OutputRecord> output_records(const Run& run) {
   return records;
 }
 
+namespace {
+
+void add_plan(const Run& run, Bundle& b) {
+  if (run.executor == Executor::kAten) {
+    b.options.push_back({"plan", "aten"});
+    return;
+  }
+  // The schedulers failed, or a stage after them: what they chose is not known, so a replay lets them choose again.
+  const bool is_unplanned = run.device && !run.compiled.automatic;
+  if (is_unplanned ? !run.steps.empty() : !run.unfused) b.steps.push_back({"schedule", run.fusion.name, run.steps});
+  b.options.push_back({"plan", is_unplanned ? "automatic" : run.unfused ? "unfused" : "steps"});
+  if (is_unplanned) b.options.push_back({"device", device_text(*run.device)});
+}
+
+}  // namespace
+
 Bundle make_bundle(const Run& run, const Module& module, const std::vector<RecordedInput>& specs,
                    std::span<const Argument> inputs) {
   Bundle b;
@@ -215,11 +235,7 @@ Bundle make_bundle(const Run& run, const Module& module, const std::vector<Recor
       b.stages.push_back({stage, stage_module(run, module, stage)});
     if (!c.concretize.empty()) b.steps.push_back({"concretize", run.fusion.name, c.concretize});
   }
-  // The schedulers failed, or a stage after them: what they chose is not known, so a replay lets them choose again.
-  const bool is_unplanned = run.device && !c.automatic;
-  if (is_unplanned ? !run.steps.empty() : !run.unfused) b.steps.push_back({"schedule", run.fusion.name, run.steps});
-  b.options.push_back({"plan", is_unplanned ? "automatic" : run.unfused ? "unfused" : "steps"});
-  if (is_unplanned) b.options.push_back({"device", device_text(*run.device)});
+  add_plan(run, b);
   if (!run.infer_contiguity) b.options.push_back({"infer", "none"});
   if (c.automatic)
     for (const Decision& d : c.automatic->decisions)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support import HAS_ATEN, fusebox, only, twice, written
+from support import HAS_ATEN, fusebox, objects, only, twice, written
 
 needs_aten = pytest.mark.skipif(not HAS_ATEN, reason="built without ATen")
 
@@ -130,3 +130,32 @@ def test_the_unfused_plan_is_kept_in_steps_and_texts(tmp_path, more):
     for again in [program, "--steps", steps], [text], [record]:
         found = only(fusebox("run", *again, "--on", "host", "--json"))
         assert (found["stages"], found["outputs"]) == (first["stages"], first["outputs"])
+
+
+def test_bench_times_a_bundle_by_its_recorded_plan(tmp_path):
+    program, record = written(tmp_path, CHAIN), tmp_path / "it.fuse"
+
+    def launches(*arguments):
+        _, row = objects(fusebox("bench", *arguments, "--on", "host", "--runs", 1, "--json"))
+        return row["timing"]["launches"]
+
+    assert fusebox("run", program, "--on", "host", "--unfused", "--record", record).returncode == 0
+    assert (launches(program), launches(record), launches(record, "--plan", "automatic")) == (1, 3, 1)
+    assert fusebox("run", program, "--on", "host", "--record", record).returncode == 0
+    assert (launches(record), launches(record, "--unfused")) == (1, 3)
+
+
+@needs_aten
+def test_a_run_by_aten_records_no_schedule(tmp_path):
+    # Without steps in its text, the program has no schedule, rather than an empty one, which is a single kernel.
+    unscheduled = CHAIN[: CHAIN.index("steps @chain")] + CHAIN[CHAIN.index("inputs @chain") :]
+    record, text = tmp_path / "it.fuse", tmp_path / "back.fir"
+    for source, has_steps in (unscheduled, False), (CHAIN, True):
+        program = written(tmp_path, source)
+        assert fusebox("run", program, "--on", "aten", "--record", record).returncode == 0
+        assert "option plan: aten\n" in fusebox("show", record).stdout
+        assert fusebox("convert", record, text).returncode == 0
+        assert ("steps @chain" in text.read_text()) == has_steps
+        own, of_text = (only(fusebox("run", file, "--on", "host", "--json"))["stages"] for file in (program, text))
+        assert of_text == own
+        assert only(fusebox("replay", record, "--on", "host", "--json"))["identical"]
