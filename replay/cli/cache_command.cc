@@ -19,6 +19,7 @@
 #include "serde/decode.h"
 #include "serde/encode.h"
 #include "serde/launch_file.h"
+#include "serde/limits.h"
 
 namespace fusebox::cli {
 namespace {
@@ -270,15 +271,24 @@ int export_records(const CacheArguments& a, const Common& common) {
   return 0;
 }
 
+// Reads the file once: it may be a pipe.
+Bundle exported_bundle(const std::string& path) {
+  const std::vector<std::byte> content = read_file(path, limits::kFileBytes);
+  if (is_record({reinterpret_cast<const uint8_t*>(content.data()), content.size()}))
+    throw Error(ErrorCode::kBadInput,
+                "the file is one record of a cache; `fusebox cache export` packs records into a bundle", path);
+  LoadedFile file = load_bytes(path, content);
+  if (!file.bundle)
+    throw Error(ErrorCode::kNotABundle, "the file is no bundle; make one with `fusebox cache export`", path);
+  if (file.bundle->records.empty())
+    throw Error(ErrorCode::kBadInput, "the bundle carries no compiled fusion; make one with `fusebox cache export`",
+                path);
+  return *std::move(file.bundle);
+}
+
 int import_records(const CacheArguments& a, const Common& common) {
   FolderStore store = open_store(a);
-  if (is_record(bytes_of(read_text_file(a.file))))
-    throw Error(ErrorCode::kBadInput,
-                "the file is one record of a cache; `fusebox cache export` packs records into a bundle", a.file);
-  const Bundle bundle = load_bundle(a.file);
-  if (bundle.records.empty())
-    throw Error(ErrorCode::kBadInput, "the bundle carries no compiled fusion; make one with `fusebox cache export`",
-                a.file);
+  const Bundle bundle = exported_bundle(a.file);
   bool is_complete = true;
   for (const Unpacked& u : unpack(bundle, store, {.trust_binaries = a.trust_binaries})) {
     is_complete &= u.skipped.empty();

@@ -40,6 +40,10 @@ std::string head_comment_of(std::string_view text) {
 
 LoadedFile load_file(const std::string& path) {
   const std::vector<std::byte> content = read_file(path, limits::kFileBytes);
+  return load_bytes(path, content);
+}
+
+LoadedFile load_bytes(const std::string& path, std::span<const std::byte> content) {
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(content.data()), content.size());
   LoadedFile file;
   file.path = path;

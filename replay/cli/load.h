@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct LoadedFile {
 
 // Loads and verifies. Throws errors of parsing, decoding and verifying. A place in a text begins with the file's path.
 LoadedFile load_file(const std::string& path);
+// The same of bytes that were read from the file.
+LoadedFile load_bytes(const std::string& path, std::span<const std::byte> content);
 // The file as a bundle; a text gives a bundle with the program alone.
 Bundle subject_of(const LoadedFile& file);
 // The steps in a file: a list of them, or the steps for this fusion in a whole program.

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from support import BUILD, PROGRAMS, fusebox
+from support import BUILD, FUSEBOX, PROGRAMS, fusebox
 
 SOFTMAX = PROGRAMS / "softmax.fir"
 SILU = PROGRAMS / "silu_mul_bias.fir"
@@ -155,6 +155,16 @@ def test_what_is_exported_suffices_elsewhere(folder, tmp_path):
     assert fusebox("show", app).returncode == 0
 
 
+def test_an_import_reads_a_pipe(folder, tmp_path):
+    run(folder)
+    app, other = tmp_path / "app.fuse", tmp_path / "other"
+    assert in_cache(folder, "cache", "export", app).returncode == 0
+    environment = {**ENVIRONMENT, "FUSEBOX_CACHE_DIR": str(other)}
+    piped = subprocess.run([FUSEBOX, "cache", "import", "/dev/stdin"], input=app.read_bytes(), env=environment, capture_output=True)
+    assert piped.returncode == 0, piped.stderr
+    assert run(other, "--cache-only").returncode == 0
+
+
 def test_export_and_import_say_what_is_missing(folder, tmp_path):
     app = tmp_path / "app.fuse"
     assert json.loads(in_cache(folder, "cache", "export", app, "--json").stdout)["error"]["code"] == "E0434"
@@ -168,9 +178,10 @@ def test_wrong_files_and_folders_are_named(folder, tmp_path):
     (record,) = records(folder)
     junk = tmp_path / "junk.fuse"
     junk.write_bytes(b"FUSE and nothing else")
-    for file, code in ((record, "E0401"), (junk, "E0110"), (tmp_path / "none.fuse", "E0430"), (folder, "E0430")):
+    for file, code in ((record, "E0401"), (SOFTMAX, "E0110"), (junk, "E0110"), (tmp_path / "none.fuse", "E0430"), (folder, "E0430")):
         refused = in_cache(folder, "cache", "import", file, "--json")
         assert refused.returncode == 2 and json.loads(refused.stdout)["error"]["code"] == code, refused.stdout
+        assert file != SOFTMAX or "cache export" in refused.stdout
     missing = tmp_path / "missing"
     for command in (("ls",), ("verify",), ("show", "a"), ("gc",), ("export", tmp_path / "x.fuse")):
         refused = in_cache(folder, "cache", *command, "--folder", missing, "--json")
