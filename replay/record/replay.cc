@@ -311,7 +311,6 @@ class Comparer {
       const Module* recorded = find_stage(b_, static_cast<Stage>(i));
       if (!recorded) return "";
       was = print(*recorded), is = print(stage_module(run_, module_, static_cast<Stage>(i)));
-      if (was == is) return "the program in the bundle is the same, but has not the digest that the bundle says\n";
     }
     if (stage == "source") {
       std::vector<KernelSource> recorded;
@@ -324,7 +323,12 @@ class Comparer {
       was = crossings_text(rank_.crossings), is = crossings_text(run_.crossings);
     } else if (stage == "outcome") {
       was = failure_text(rank_.failure), is = failure_text(run_.failure);
+    } else if (was.empty() && is.empty()) {
+      return "the bundle holds the digest of this stage, and no text of it\n";
     }
+    if (was == is)
+      return "what the bundle holds of this stage is the same, but has not the digest that the bundle says: the digest "
+             "was changed, or another version of Fusebox made it\n";
     return text_diff(was, is);
   }
 

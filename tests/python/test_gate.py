@@ -248,6 +248,16 @@ def test_a_lost_digest_and_a_changed_stage_are_damage(folder):
         assert results[name]["message"].startswith("E0111 digests"), results[name]
 
 
+SAME = "what the bundle holds of this stage is the same, but has not the digest that the bundle says"
+
+
+@pytest.mark.parametrize("stage, reason", [(s, SAME) for s in ("fusion", "kernel", "source", "crossings", "outputs")] + [("plan", "and no text of it")])
+def test_a_changed_digest_is_told_from_a_changed_stage(folder, stage, reason):
+    change_digest(folder / "b.fuse", stage)
+    result = gate(folder / "b.fuse")["b.fuse"]
+    assert result["status"] == "different" and reason in result["difference"]
+
+
 def test_one_that_takes_too_long_fails_alone(folder):
     make_slow(folder / "b.fuse")
     results = gate(folder, "--jobs", "1", "--timeout", "1")
