@@ -108,6 +108,26 @@ void meet_as_scalars(Graph& g, OpKind kind, std::vector<ValueId>& operands) {
   }
 }
 
+// An integer tensor that meets a tensor of 16-bit floats is rounded to their dtype, as in PyTorch. The op itself would
+// convert it to the wider dtype in which it computes.
+void meet_as_reduced_floats(Graph& g, OpKind kind, std::vector<ValueId>& operands) {
+  const auto first = operands.begin() + (kind == OpKind::kWhere && !operands.empty() ? 1 : 0);
+  const auto met = std::find_if(first, operands.end(), [&](ValueId v) {
+    return g.is_tensor(v) && is_reduced_float(g[v].dtype) && !is_storage_only(g[v].dtype);
+  });
+  if (met == operands.end()) return;
+  const Dtype dtype = g[*met].dtype;
+  const auto is_other = [&](ValueId v) {
+    return g.is_tensor(v) && g[v].dtype != dtype && !is_integer(g[v].dtype) && !is_boolean(g[v].dtype);
+  };
+  if (std::any_of(first, operands.end(), is_other)) return;
+  for (auto v = first; v != operands.end(); ++v) {
+    const Dtype own = g[*v].dtype;
+    if (g.is_tensor(*v) && is_integer(own) && bits(own) - (is_signed(own) ? 1 : 0) > format_of(dtype).digits())
+      *v = cast(g, *v, dtype);
+  }
+}
+
 }  // namespace
 
 Graph fusion(std::string_view name) {
@@ -134,6 +154,7 @@ ValueId pointwise(Graph& g, OpKind kind, std::vector<ValueId> operands, std::str
       throw Error(ErrorCode::kOperandCount, std::string(row_of(kind).text) + " lacks an operand that it needs");
   if (g.level == Level::kMath || g.level == Level::kScheduled) {
     meet_as_scalars(g, kind, operands);
+    meet_as_reduced_floats(g, kind, operands);
     align(g, operands);
   }
   return append_one(g, kind, std::move(operands), std::move(attrs), name);

@@ -336,3 +336,21 @@ def test_a_power_by_a_tensor_of_exponents_is_the_general_one(dtype):
         fd.add_output(fd.ops.pow(fd.from_pytorch(x), fd.from_pytorch(halves)))
     (out,) = fd.execute([x, halves])
     assert torch.equal(out.nan_to_num(), torch.pow(x, halves).nan_to_num()) and out[0] == float("inf")
+
+
+@pytest.mark.parametrize("other", INTEGERS, ids=str)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_integers_beside_16_bit_floats_are_rounded_to_them(dtype, other):
+    x, y = torch.tensor(boundary(other) * 2, dtype=other), torch.tensor([0.5, -2.0] * len(boundary(other)), dtype=dtype)
+    near = torch.tensor([2049, 2048, 255, 257], dtype=torch.int64).to(other)
+    ops = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "where": lambda a, b: torch.where(a > 0, a, b)} | COMPARISONS
+    for a, b in (x, y), (near, near.to(dtype)):
+        for name, function in ops.items():
+            with FusionDefinition() as fd:
+                s, t = fd.from_pytorch(a), fd.from_pytorch(b)
+                fd.add_output(fd.ops.where(fd.ops.gt(s, 0), s, t) if name == "where" else getattr(fd.ops, name)(s, t))
+            (out,) = fd.execute([a, b])
+            want = function(a, b)
+            assert out.dtype == want.dtype and torch.equal(out, want), (name, a, b, out, want)
+            if HAS_ATEN:
+                fd.validate([a, b])
