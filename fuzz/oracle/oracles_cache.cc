@@ -10,6 +10,7 @@
 #include "ir/infer/bind.h"
 #include "ir/table/error.h"
 #include "passes/pipeline/signature.h"
+#include "passes/schedule/size_classes.h"
 #include "replay/cache/cache_key.h"
 #include "replay/cache/compiled_record.h"
 #include "replay/cache/fusion_cache.h"
@@ -120,10 +121,12 @@ class CacheJudge {
     if (options_.inputs.empty()) return;
     const Defects& defects = run_.options().defects;
     const CacheKey key = fusion_key(request(), KeySizes::kExact, defects);
+    const std::vector<ValueId> names = inputs(run_.fusion());
     const auto expect_other = [&](std::string_view fact, const auto& change) {
       CompileOptions other = options_;
       const FusionRequest r{.fusion = run_.fusion(), .bindings = run_.sizes(), .options = other, .target = "host"};
-      if (change(other.inputs[random_.below(other.inputs.size())]) && fusion_key(r, KeySizes::kExact, defects) == key)
+      const size_t i = random_.below(other.inputs.size());
+      if (change(other.inputs[i], names[i]) && fusion_key(r, KeySizes::kExact, defects) == key)
         report("key", "another " + std::string(fact) + " of an input has the same key");
     };
     const auto other_number = [&](std::vector<int64_t>& list) {
@@ -131,12 +134,14 @@ class CacheJudge {
       return !list.empty();
     };
     for (int i = 0; i < 2; ++i) {
-      expect_other("extent", [&](BoundInput& b) { return other_number(b.shape); });
-      expect_other("stride", [&](BoundInput& b) { return other_number(b.strides); });
+      expect_other("extent", [&](BoundInput& b, ValueId) { return other_number(b.shape); });
+      expect_other("stride", [&](BoundInput& b, ValueId) { return other_number(b.strides); });
     }
-    expect_other("alignment", [](BoundInput& b) { return ++b.align, !b.is_scalar; });
-    expect_other("number", [](BoundInput& b) { return b.bits.low ^= 1, b.is_scalar; });
-    expect_other("second half of a number", [](BoundInput& b) { return b.bits.high ^= 1, b.is_scalar; });
+    expect_other("alignment", [](BoundInput& b, ValueId) { return ++b.align, !b.is_scalar; });
+    const std::vector<bool> shapes = shaping_scalars(run_.fusion());
+    expect_other("size", [&](BoundInput& b, ValueId v) { return b.bits.low ^= 1, b.is_scalar && shapes[v.index]; });
+    expect_other("second half of a size",
+                 [&](BoundInput& b, ValueId v) { return b.bits.high ^= 1, b.is_scalar && shapes[v.index]; });
   }
 
   // The fusion with the lowest bit of a float constant changed, which changes no shape.

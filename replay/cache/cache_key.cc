@@ -3,6 +3,7 @@
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
 #include "ir/module/device_numbers.h"
+#include "passes/schedule/size_classes.h"
 #include "replay/cache/build_digest.h"
 #include "serde/encode.h"
 
@@ -25,15 +26,30 @@ std::string segmentation_bytes(const Segmentation& s) {
   return encode_unchecked(m);
 }
 
-std::string exact_sizes(std::span<const BoundInput> inputs) {
+// For each value of the fusion, whether it is a scalar on which a plan may depend: a size, or an integer that given steps
+// may name. Any other scalar is data, such as a learning rate, and its plan serves every number.
+std::vector<bool> planned_scalars(const Graph& fusion, const CompileOptions& options) {
+  std::vector<bool> planned = shaping_scalars(fusion);
+  if (is_automatic(fusion, options)) return planned;
+  for (const ValueId v : inputs(fusion))
+    if (is_integer(fusion[v].dtype)) planned[v.index] = true;
+  return planned;
+}
+
+std::string exact_sizes(const Graph& fusion, const CompileOptions& options) {
+  const std::vector<bool> planned = planned_scalars(fusion, options);
+  const std::vector<ValueId> names = inputs(fusion);
   std::string all;
   const auto add = [&](const std::vector<int64_t>& numbers) {
     all += "[";
     for (int64_t n : numbers) all += std::to_string(n) + ",";
     all += "]";
   };
-  for (const BoundInput& input : inputs) {
-    all += input.is_scalar ? "s" + std::to_string(input.bits.low) + "," + std::to_string(input.bits.high) : "t";
+  for (size_t i = 0; i < options.inputs.size(); ++i) {
+    const BoundInput& input = options.inputs[i];
+    all += input.is_scalar ? "s" : "t";
+    if (input.is_scalar && (i >= names.size() || planned[names[i].index]))
+      all += std::to_string(input.bits.low) + "," + std::to_string(input.bits.high);
     add(input.shape);
     add(input.strides);
     all += "/" + std::to_string(input.align) + ";";
@@ -77,7 +93,7 @@ CacheKey fusion_key(const FusionRequest& request, KeySizes sizes, const Defects&
   CacheKey key = program_key(request, defects);
   key.push_back(
       key_part("concretize", canonical_bytes(plan_concretization(request.fusion, request.bindings, request.options))));
-  if (sizes == KeySizes::kExact) key.push_back(key_part("sizes", exact_sizes(request.options.inputs)));
+  if (sizes == KeySizes::kExact) key.push_back(key_part("sizes", exact_sizes(request.fusion, request.options)));
   return key;
 }
 

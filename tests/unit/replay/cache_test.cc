@@ -10,6 +10,7 @@
 
 #include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
+#include "ir/module/device_properties.h"
 #include "ir/table/error.h"
 #include "ir/text/parse.h"
 #include "replay/cache/compiled_record.h"
@@ -49,8 +50,10 @@ struct Wanted {
   Bindings sizes;
   std::string target = "host";
 
-  explicit Wanted(const std::string& text, std::vector<int64_t> shape = {5, 7}) : fusion(parse_graph(text)) {
+  explicit Wanted(const std::string& text, std::vector<int64_t> shape = {5, 7}, std::vector<BoundInput> scalars = {})
+      : fusion(parse_graph(text)) {
     options.inputs = {{.shape = shape, .strides = {shape[1], 1}}};
+    options.inputs.insert(options.inputs.end(), scalars.begin(), scalars.end());
     options.digest_plans = true;
     sizes = bind_sizes(fusion, options.inputs);
   }
@@ -126,6 +129,34 @@ TEST(Cache, AFactThatDiffersIsAMiss) {
   ++r.numerics;
   EXPECT_FALSE(cache.find(r));
   EXPECT_TRUE(cache.find(w.request()));
+}
+
+TEST(Cache, ANumberFromWhichNoSizeFollowsIsNotInTheKey) {
+  Wanted w(R"(fusion @f {
+    %n = size
+    %x = input f32[%n, 4] contiguous
+    %rate = input f32
+    %seed = input i64
+    %length = input i64
+    %y = mul %x, %rate
+    %u = add %y, %seed
+    output %u
+    %z = full 1.0_f32 of [%length]
+    output %z
+  })",
+           {5, 4}, {{.is_scalar = true}, {.is_scalar = true}, {.is_scalar = true, .bits = {7}}});
+  const auto is_found_with_another = [&](size_t scalar) {
+    FusionCache cache(std::make_shared<MemoryStore>());
+    cache.keep(w.request(), w.compiled(), {});
+    Wanted other = w;
+    other.options.inputs[1 + scalar].bits.low += 1;
+    other.sizes = bind_sizes(other.fusion, other.options.inputs);
+    return cache.find(other.request()).has_value();
+  };
+  w.options.device = default_device();
+  EXPECT_TRUE(is_found_with_another(0)) << "the automatic plan is for any rate";
+  EXPECT_TRUE(is_found_with_another(1)) << "and for any seed";
+  EXPECT_FALSE(is_found_with_another(2)) << "but a length is a size";
 }
 
 TEST(Cache, ARecordOfAnotherSignatureOrAnOlderFormatIsAMiss) {
