@@ -189,7 +189,16 @@ void StepContext::check_scalar(size_t i, TensorId user, int64_t least) const {
              " to 2^31");
     return;
   }
-  const ValueId v = value(i);
+  const auto named = names.find(o.value);
+  if (!named)
+    refuse("no scalar has this name, or no output needs it; name another, or use it in the program", "%" + o.value,
+           ErrorCode::kStepReferent);
+  const ValueId v = *named;
+  if (g[v].kind == ValueKind::kScalar && is_integer(g[v].dtype) && g[v].dtype != Dtype::kIndex)
+    refuse(
+        "this scalar is " + std::string(text(g[v].dtype)) +
+            ", and a scalar of dtype index is needed here; let the program read its `cast … as index`, and name that",
+        place(i), ErrorCode::kStepReferent);
   if (g[v].kind != ValueKind::kScalar || g[v].dtype != Dtype::kIndex)
     refuse("a scalar of dtype index, such as a size, is needed here", place(i), ErrorCode::kStepReferent);
   const OpId user_op = g[g[user].value].def;
