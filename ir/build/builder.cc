@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/build/one_place.h"
 #include "ir/scalar/numeric.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
@@ -62,21 +63,24 @@ ValueId raised(Graph& g, ValueId x, size_t rank) {
   return broadcast(g, x, mask);
 }
 
-// Aligns ranks. Then an iteration axis of the constant extent 1 becomes a broadcast if it meets another extent.
+// Aligns ranks. Then an iteration axis of the constant extent 1, or over one place of a slice, becomes a broadcast if it
+// meets another extent. A slice that ends before its place is then refused when sizes are bound.
 void align(Graph& g, std::vector<ValueId>& operands) {
   size_t rank = 0;
   for (ValueId v : operands)
     if (g.is_tensor(v)) rank = std::max(rank, rank_of(g, v));
   for (ValueId& v : operands)
     if (g.is_tensor(v)) v = raised(g, v, rank);
+  const auto axis_of = [&](ValueId v, size_t i) { return logical_without_reductions(g, g.tensor_of(v))[i]; };
   for (ValueId& v : operands) {
     if (!g.is_tensor(v)) continue;
     Axes units;
-    const auto own = logical_without_reductions(g, g.tensor_of(v));
     for (size_t i = 0; i < rank; ++i) {
-      if (g[own[i]].iter_type != IterType::kIteration || evaluate_size(g, own[i]) != 1) continue;
+      const DomainId own = axis_of(v, i);
+      const bool is_one = evaluate_size(g, own) == 1;
+      if (g[own].iter_type != IterType::kIteration || (!is_one && !is_one_place(g, own))) continue;
       const bool meets = std::any_of(operands.begin(), operands.end(), [&](ValueId o) {
-        return g.is_tensor(o) && evaluate_size(g, logical_without_reductions(g, g.tensor_of(o))[i]) != 1;
+        return g.is_tensor(o) && evaluate_size(g, axis_of(o, i)) != 1 && (is_one || !is_one_place(g, axis_of(o, i)));
       });
       if (meets) units.push_back(static_cast<int64_t>(i));
     }

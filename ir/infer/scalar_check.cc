@@ -85,8 +85,10 @@ class SizeChecker {
   }
 
   [[noreturn]] void mismatch_with(const Op& op, int64_t n, int64_t m, DomainPair pair) const {
+    const bool may_stretch = demands(op.kind, kPointwise) && (n == 1 || m == 1);
     mismatch("an operand of " + std::string(row_of(op.kind).text) + " has extent " + std::to_string(n) +
-                 " here, and the result %" + g_[g_[g_[pair.consumer].tensor].value].name + " has " + std::to_string(m),
+                 " here, and the result %" + g_[g_[g_[pair.consumer].tensor].value].name + " has " + std::to_string(m) +
+                 (may_stretch ? "; an axis of extent 1 stretches if squeeze drops it and broadcast gives it back" : ""),
              pair.producer);
   }
 
@@ -109,7 +111,8 @@ class SizeChecker {
     for (int64_t a : op.attrs.ints(AttrKey::kAxes)) {
       const DomainId d = axes[static_cast<size_t>(a < 0 ? a + static_cast<int64_t>(axes.size()) : a)];
       if (const auto n = size(d); n && *n != 1)
-        mismatch("squeeze drops this axis of extent " + std::to_string(*n) + "; only one of extent 1 can be dropped",
+        mismatch("squeeze drops this axis of extent " + std::to_string(*n) +
+                     "; only one of extent 1 can be dropped, so give inputs with one element there",
                  d);
     }
   }

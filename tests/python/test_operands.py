@@ -67,3 +67,44 @@ def test_a_bound_of_u64_beyond_i64_is_the_end_of_the_axis():
     fd.add_output(fd.ops.slice(fd.define_tensor([-1]), [fd.define_scalar(torch.uint64)], [5]))
     for start in (0, 2, 2**64 - 1):
         assert torch.equal(fd.execute([x, start])[0], x[start:5])
+
+
+END = 2**62
+
+
+def sliced(fd, t, axis, start, stop):
+    rank = range(len(t.shape))
+    return fd.ops.slice(t, [start if i == axis else 0 for i in rank], [stop if i == axis else END for i in rank])
+
+
+@pytest.mark.parametrize("start, stop", [(0, 1), (3, 4), (-1, END), (-2, -1)])
+def test_a_slice_of_one_place_of_a_symbolic_axis_stretches(start, stop):
+    x, y, z = torch.randn(5, 6), torch.randn(5, 6), torch.randn(2, 5, 6)
+    column, row = x[:, start:stop], x[start:stop]
+    fd = FusionDefinition()
+    with fd:
+        a, b, c = (fd.define_tensor([-1] * rank) for rank in (2, 2, 3))
+        at = sliced(fd, a, 1, start, stop)
+        results = [
+            (fd.ops.add(fd.ops.neg(at), b), -column + y),
+            (fd.ops.sub(a, at), x - column),
+            (fd.ops.where(fd.ops.gt(c, at), c, at), torch.where(z > column, z, column)),
+            (fd.ops.mul(sliced(fd, a, 0, start, stop), at), row * column),
+            (fd.ops.mul(at, sliced(fd, b, 1, 0, 1)), column * y[:, :1]),
+        ]
+        for t, _ in results:
+            fd.add_output(t)
+    for out, (_, want) in zip(fd.execute([x, y, z]), results, strict=True):
+        assert torch.equal(out, want)
+    assert code_of(lambda: fd.execute([x[:, :0], y[:, :0], z[:, :, :0]])) == "E0407"
+
+
+def test_longer_slices_of_symbolic_axes_keep_their_extent():
+    x, y = torch.randn(5, 6), torch.randn(5, 2)
+    fd = FusionDefinition()
+    with fd:
+        a, b = fd.define_tensor([-1, -1]), fd.define_tensor([-1, -1])
+        fd.add_output(fd.ops.add(sliced(fd, a, 1, 1, 3), b))
+    assert torch.equal(fd.execute([x, y])[0], x[:, 1:3] + y)
+    assert torch.equal(fd.execute([x[:, :1].contiguous(), y[:, :0].contiguous()])[0], x[:, :0])
+    assert "squeeze" in str(error_of(lambda: fd.execute([x[:, :2].contiguous(), y])))
