@@ -4,9 +4,9 @@
 // A compiled fusion depends on the sizes in two ways only (pipeline.h): the steps that resolve symbolic axes, which are
 // in the key, and the index width. So its key has no sizes, and whoever finds it asks `serves`. A fusion that needed 64
 // bits for its sizes, although it was free to take 32, has these sizes and strides in its key instead, and so has an
-// automatic plan; of scalars it has the numbers of those that sizes follow from. The rest of an
-// input's signature (dtype, rank, order, contiguity, which axes are broadcast) stands in the fusion. Names are part of
-// the key, because host programs, errors and listings carry them.
+// automatic plan; of scalars it has the numbers of those that sizes follow from. The rest of an input's signature (dtype,
+// rank, order, contiguity, which axes are broadcast) stands in the fusion. Names are part of the key, because host
+// programs, errors and listings carry them.
 //
 //   const CacheKey key = fusion_key({.fusion = f, .bindings = b, .options = o, .target = "host"}, KeySizes::kAny);
 //   record_name(key, ".fusion")   // "1f0c….fusion"
