@@ -58,8 +58,8 @@ std::string architecture_of(int major, int minor) {
   return "sm_" + std::to_string(major) + std::to_string(minor) + (major >= 9 ? "a" : "");
 }
 
-// While it lives, the thread may take and give back memory although some stream is captured, as the memory is no part
-// of what is captured. Otherwise the driver would end the capture.
+// While it lives, the thread may take and give back memory and modules, and wait for other streams, although some stream
+// is captured: this is no part of what is captured. Otherwise the driver would end the capture.
 class BesideCaptures {
  public:
   explicit BesideCaptures(const DriverApi& driver) : driver_(driver) { exchange(); }
@@ -117,6 +117,7 @@ class Session final : public CudaSession {
   }
 
   std::vector<CudaKernel> load_all(std::string_view binary, std::span<const std::string> entries) override {
+    const BesideCaptures beside(driver_);
     const std::string bytes(binary);  // the driver reads as many bytes as the image itself says
     void* module = nullptr;
     run(driver_.cuModuleLoadData, "loading a kernel", &module, static_cast<const void*>(bytes.data()));
@@ -139,7 +140,10 @@ class Session final : public CudaSession {
     }
     return kernels;
   }
-  void unload(const CudaKernel& kernel) override { run(driver_.cuModuleUnload, "unloading a kernel", kernel.module); }
+  void unload(const CudaKernel& kernel) override {
+    const BesideCaptures beside(driver_);
+    run(driver_.cuModuleUnload, "unloading a kernel", kernel.module);
+  }
   void set_name(CudaKernel& kernel, const std::string& name) override {
     const std::lock_guard lock(naming_);
     kernel.name = names_.emplace_back(name).c_str();
@@ -191,7 +195,7 @@ class Session final : public CudaSession {
       check_call(driver_.cuLaunchKernel(l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1], l.block[2],
                                         l.shared_bytes, stream, arguments, nullptr),
                  "a launch");
-    log_.note(l.name);
+    log_.note(l.name, stream);
   }
   void* enter() override {
     void* current = nullptr;
@@ -235,7 +239,12 @@ class Session final : public CudaSession {
         unsigned{CU_GRAPH_USER_OBJECT_MOVE});
     return memory;
   }
-  void synchronize(CudaStream stream) override { run(driver_.cuStreamSynchronize, "a kernel or copy", stream); }
+  void synchronize(CudaStream stream) override {
+    const BesideCaptures beside(driver_);
+    const LaunchLog::Mark before = log_.mark();
+    run(driver_.cuStreamSynchronize, "a kernel or copy", stream);
+    log_.forget(before, stream);
+  }
   void synchronize() override {
     const LaunchLog::Mark before = log_.mark();
     run(driver_.cuCtxSynchronize, "a kernel or copy");

@@ -142,7 +142,8 @@ class CudaSession {
   virtual CudaPointer zeroed_for_capture(CudaStream stream, int64_t bytes) = 0;
   // Waits for the stream. An error of a kernel that ran is thrown here.
   virtual void synchronize(CudaStream stream) = 0;
-  virtual void synchronize() = 0;  // the whole device
+  // Waits for the whole device. No stream may be captured: that capture would end.
+  virtual void synchronize() = 0;
   virtual CudaEvent create_event() = 0;
   virtual void destroy_event(CudaEvent event) = 0;
   virtual void record(CudaEvent event, CudaStream stream = nullptr) = 0;

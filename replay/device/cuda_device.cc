@@ -182,7 +182,7 @@ class CudaDeviceRunner : public Device {
                                 .is_dependent = p.needs.is_dependent,
                                 .arguments = addresses,
                                 .stream = stream_});
-    if (debug_) session_->synchronize();
+    if (debug_) session_->synchronize(stream_);
   }
 
   std::optional<CudaReadyLaunch> ready(size_t kernel, const LaunchDims& dims) override {
@@ -195,7 +195,7 @@ class CudaDeviceRunner : public Device {
   }
   CudaSession* session() override { return session_.get(); }
 
-  void synchronize() override { session_->synchronize(); }
+  void synchronize() override { session_->synchronize(stream_); }
   void set_stream(CudaStream stream) override { stream_ = stream; }
   AtenPlace aten_place() const override { return {.is_gpu = true, .ordinal = ordinal_, .stream = stream_}; }
 

@@ -95,6 +95,7 @@ class Device {
     return std::nullopt;
   }
   virtual CudaSession* session() { return nullptr; }
+  // Waits for what was launched and copied so far; on a GPU for its stream alone, as others may work, or be captured.
   virtual void synchronize() = 0;
   // Binaries that `prepare` may load instead of compiling, where they are what it would compile. A device that interprets
   // has no use for them.
