@@ -33,6 +33,7 @@ struct RunTensor {
   std::shared_ptr<DefinedElements> defined;  // host: the positions of the storage that hold a value
   CudaPointer pointer = 0;                   // device: element (0, 0, …)
   std::shared_ptr<void> owner;               // device memory
+  bool is_by_aten = false;                   // device memory of PyTorch: the owner is an at::Tensor
 };
 
 // One argument of a launch: a scalar's bits, or a tensor.
