@@ -96,6 +96,8 @@ class Device {
     return std::nullopt;
   }
   virtual CudaSession* session() { return nullptr; }
+  // Before a `ready` launch is started on a stream that is captured: the graph keeps the device's kernels as long as it lives.
+  virtual void keep_for_graph(CudaStream stream) { (void)stream; }
   // Waits for what was launched and copied so far; on a GPU for its stream alone, as others may work, or be captured.
   virtual void synchronize() = 0;
   // Binaries that `prepare` may load instead of compiling, where they are what it would compile. A device that interprets
