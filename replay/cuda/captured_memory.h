@@ -2,16 +2,17 @@
 // as long as they live, and no other capture gets the same piece before.
 //
 //   auto memory = std::make_shared<CapturedMemory>();
-//   auto piece = memory->take(bytes, allocate);
-//   cuUserObjectCreate(&object, piece.release(), CapturedMemory::give_back, …)   // and the graph retains the object
+//   auto piece = memory->take(bytes, allocate);   // the graph keeps the piece
 //
-// Nobody may call the driver where a graph ends, so pieces are not freed, but used again.
+// Nobody may call the driver where a graph ends, so pieces are not freed, but used again. The session frees those that
+// no graph has when it ends.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "replay/device/cuda_api.h"
 
@@ -19,10 +20,21 @@ namespace fusebox {
 
 class CapturedMemory : public std::enable_shared_from_this<CapturedMemory> {
  public:
-  struct Piece {
-    std::shared_ptr<CapturedMemory> of;
+  // When it ends, its memory waits for the next one.
+  class Piece {
+   public:
+    Piece(std::shared_ptr<CapturedMemory> of, int64_t bytes) : bytes(bytes), of_(std::move(of)) {}
+    Piece(const Piece&) = delete;
+    Piece& operator=(const Piece&) = delete;
+    ~Piece() {
+      if (memory != 0) of_->give_back(*this);
+    }
+
     CudaPointer memory = 0;
-    int64_t bytes = 0;
+    const int64_t bytes;
+
+   private:
+    std::shared_ptr<CapturedMemory> of_;
   };
 
   // A piece of at least so many bytes, with what an ended graph left in it. `allocate` takes a number of bytes.
@@ -30,7 +42,7 @@ class CapturedMemory : public std::enable_shared_from_this<CapturedMemory> {
   std::unique_ptr<Piece> take(int64_t bytes, Allocate&& allocate) {
     constexpr int64_t kGranularity = 256;
     bytes = (bytes + kGranularity - 1) / kGranularity * kGranularity;
-    auto piece = std::make_unique<Piece>(Piece{shared_from_this(), 0, bytes});
+    auto piece = std::make_unique<Piece>(shared_from_this(), bytes);
     {
       const std::lock_guard lock(taking_);
       if (const auto it = free_.find(bytes); it != free_.end()) {
@@ -42,14 +54,21 @@ class CapturedMemory : public std::enable_shared_from_this<CapturedMemory> {
     return piece;
   }
 
-  // Ends a piece, given by its address.
-  static void give_back(void* piece) {
-    const std::unique_ptr<Piece> ended(static_cast<Piece*>(piece));
-    const std::lock_guard lock(ended->of->taking_);
-    ended->of->free_.emplace(ended->bytes, ended->memory);
+  // The memory that no piece has. It is the caller's from now on.
+  std::vector<CudaPointer> give_up() {
+    const std::lock_guard lock(taking_);
+    std::vector<CudaPointer> all;
+    for (const auto& [bytes, memory] : free_) all.push_back(memory);
+    free_.clear();
+    return all;
   }
 
  private:
+  void give_back(const Piece& ended) {
+    const std::lock_guard lock(taking_);
+    free_.emplace(ended.bytes, ended.memory);
+  }
+
   std::mutex taking_;
   std::multimap<int64_t, CudaPointer> free_;  // by size
 };

@@ -69,6 +69,7 @@ struct CudaLaunchConfig {
   FUNCTION(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v2, void*, int*, unsigned long long*, void**, void* const**, \
            size_t*)                                                                                                    \
   FUNCTION(cuUserObjectCreate, cuUserObjectCreate, void**, void*, void (*)(void*), unsigned, unsigned)                 \
+  FUNCTION(cuUserObjectRelease, cuUserObjectRelease, void*, unsigned)                                                  \
   FUNCTION(cuGraphRetainUserObject, cuGraphRetainUserObject, void*, void*, unsigned, unsigned)                         \
   FUNCTION(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, int*)                                 \
   FUNCTION(cuStreamGetId, cuStreamGetId, void*, unsigned long long*)                                                   \

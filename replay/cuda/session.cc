@@ -8,6 +8,7 @@
 #include "ir/table/error.h"
 #include "replay/cuda/captured_memory.h"
 #include "replay/cuda/launch_log.h"
+#include "replay/cuda/resting.h"
 
 namespace fusebox {
 namespace {
@@ -58,8 +59,8 @@ std::string architecture_of(int major, int minor) {
   return "sm_" + std::to_string(major) + std::to_string(minor) + (major >= 9 ? "a" : "");
 }
 
-// While it lives, the thread may take and give back memory although some stream is captured, as the memory is no part
-// of what is captured. Otherwise the driver would end the capture.
+// While it lives, the thread may take and give back memory and modules, and wait for other streams, although some stream
+// is captured: this is no part of what is captured. Otherwise the driver would end the capture.
 class BesideCaptures {
  public:
   explicit BesideCaptures(const DriverApi& driver) : driver_(driver) { exchange(); }
@@ -82,7 +83,14 @@ class Session final : public CudaSession {
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  ~Session() override { driver_.cuDevicePrimaryCtxRelease(device_.ordinal); }
+  ~Session() override {
+    for (const CudaPointer memory : captured_->give_up()) try {
+        free(memory);
+      } catch (const Error&) {
+        // The device failed before, and its memory is lost.
+      }
+    driver_.cuDevicePrimaryCtxRelease(device_.ordinal);
+  }
 
   const CudaDevice& device() const override { return device_; }
 
@@ -117,6 +125,8 @@ class Session final : public CudaSession {
   }
 
   std::vector<CudaKernel> load_all(std::string_view binary, std::span<const std::string> entries) override {
+    Resting::of_process().end_oldest();
+    const BesideCaptures beside(driver_);
     const std::string bytes(binary);  // the driver reads as many bytes as the image itself says
     void* module = nullptr;
     run(driver_.cuModuleLoadData, "loading a kernel", &module, static_cast<const void*>(bytes.data()));
@@ -139,7 +149,10 @@ class Session final : public CudaSession {
     }
     return kernels;
   }
-  void unload(const CudaKernel& kernel) override { run(driver_.cuModuleUnload, "unloading a kernel", kernel.module); }
+  void unload(const CudaKernel& kernel) override {
+    const BesideCaptures beside(driver_);
+    run(driver_.cuModuleUnload, "unloading a kernel", kernel.module);
+  }
   void set_name(CudaKernel& kernel, const std::string& name) override {
     const std::lock_guard lock(naming_);
     kernel.name = names_.emplace_back(name).c_str();
@@ -191,7 +204,7 @@ class Session final : public CudaSession {
       check_call(driver_.cuLaunchKernel(l.function, l.grid[0], l.grid[1], l.grid[2], l.block[0], l.block[1], l.block[2],
                                         l.shared_bytes, stream, arguments, nullptr),
                  "a launch");
-    log_.note(l.name);
+    log_.note(l.name, stream);
   }
   void* enter() override {
     void* current = nullptr;
@@ -210,32 +223,42 @@ class Session final : public CudaSession {
     return stream;
   }
   void destroy_stream(CudaStream stream) override { run(driver_.cuStreamDestroy, "ending a stream", stream); }
-  std::optional<uint64_t> stream_number(CudaStream stream) override {
-    int is_captured = 0;
-    run(driver_.cuStreamIsCapturing, "asking about a stream", stream, &is_captured);
-    if (is_captured != 0) return std::nullopt;
+  bool is_captured(CudaStream stream) override {
+    int is = 0;
+    check_call(driver_.cuStreamIsCapturing(stream, &is), "asking about a stream");
+    return is != 0;
+  }
+  uint64_t stream_number(CudaStream stream) override {
     unsigned long long number = 0;
-    run(driver_.cuStreamGetId, "asking about a stream", stream, &number);
+    check_call(driver_.cuStreamGetId(stream, &number), "asking about a stream");
     return number;
   }
+  std::optional<uint64_t> capture_number(CudaStream stream) override {
+    const Capture capture = capture_of(stream);
+    return capture.graph == nullptr ? std::nullopt : std::optional<uint64_t>(capture.number);
+  }
+  void keep_for_graph(CudaStream stream, std::shared_ptr<void> thing) override {
+    const Capture capture = capture_of(stream);
+    if (capture.graph == nullptr) return;
+    keep(capture,
+         {nullptr, [thing = std::move(thing)](void*) mutable { Resting::of_process().add(std::move(thing)); }});
+  }
   CudaPointer zeroed_for_capture(CudaStream stream, int64_t bytes) override {
-    int status = 0;
-    unsigned long long number = 0;
-    void* graph = nullptr;
-    run(driver_.cuStreamGetCaptureInfo, "asking about a stream", stream, &status, &number, &graph, nullptr, nullptr);
-    if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE || graph == nullptr) return 0;
+    const Capture capture = capture_of(stream);
+    if (capture.graph == nullptr) return 0;
     auto piece = captured_->take(bytes, [&](int64_t wanted) { return allocate(wanted); });
     const CudaPointer memory = piece->memory;
     clear_beside_captures(memory, piece->bytes);
-    void* object = nullptr;
-    run(driver_.cuUserObjectCreate, "keeping memory for a graph", &object, static_cast<void*>(piece.get()),
-        &CapturedMemory::give_back, 1u, unsigned{CU_USER_OBJECT_NO_DESTRUCTOR_SYNC});
-    static_cast<void>(piece.release());  // the object has it
-    run(driver_.cuGraphRetainUserObject, "keeping memory for a graph", graph, object, 1u,
-        unsigned{CU_GRAPH_USER_OBJECT_MOVE});
+    keep(capture, std::move(piece));
     return memory;
   }
-  void synchronize(CudaStream stream) override { run(driver_.cuStreamSynchronize, "a kernel or copy", stream); }
+  void end_later(std::shared_ptr<void> thing) override { Resting::of_process().add(std::move(thing)); }
+  void synchronize(CudaStream stream) override {
+    const BesideCaptures beside(driver_);
+    const LaunchLog::Mark before = log_.mark();
+    run(driver_.cuStreamSynchronize, "a kernel or copy", stream);
+    log_.forget(before, stream);
+  }
   void synchronize() override {
     const LaunchLog::Mark before = log_.mark();
     run(driver_.cuCtxSynchronize, "a kernel or copy");
@@ -262,6 +285,35 @@ class Session final : public CudaSession {
   }
 
  private:
+  struct Capture {
+    unsigned long long number = 0;
+    void* graph = nullptr;  // none: the stream is not captured
+  };
+  Capture capture_of(CudaStream stream) {
+    Capture capture;
+    int status = 0;
+    run(driver_.cuStreamGetCaptureInfo, "asking about a stream", stream, &status, &capture.number, &capture.graph,
+        nullptr, nullptr);
+    if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE) capture.graph = nullptr;
+    return capture;
+  }
+  // Lets the graph keep a thing. Where the graph ends, nobody may call the driver, so the thing's end must not.
+  void keep(const Capture& capture, std::shared_ptr<void> thing) {
+    auto owner = std::make_unique<std::shared_ptr<void>>(std::move(thing));
+    void* object = nullptr;
+    run(driver_.cuUserObjectCreate, "keeping something for a graph", &object, static_cast<void*>(owner.get()), &let_go,
+        1u, unsigned{CU_USER_OBJECT_NO_DESTRUCTOR_SYNC});
+    static_cast<void>(owner.release());  // the object has it
+    try {
+      run(driver_.cuGraphRetainUserObject, "keeping something for a graph", capture.graph, object, 1u,
+          unsigned{CU_GRAPH_USER_OBJECT_MOVE});
+    } catch (...) {
+      driver_.cuUserObjectRelease(object, 1);
+      throw;
+    }
+  }
+  static void let_go(void* owner) { delete static_cast<std::shared_ptr<void>*>(owner); }
+
   // Programmatic dependent launch: blocks begin when those of the launch in front let them, and wait in the kernel.
   void start_dependent(const CudaReadyLaunch& l, void** arguments, CudaStream stream) {
     CudaLaunchAttribute early;

@@ -134,15 +134,27 @@ class CudaSession {
 
   virtual CudaStream create_stream() = 0;
   virtual void destroy_stream(CudaStream stream) = 0;
-  // A number that no other stream of the process has, earlier or later ones included. Nothing if the stream is captured:
-  // then what is enqueued runs at another time, on other streams.
-  virtual std::optional<uint64_t> stream_number(CudaStream stream) = 0;
+  // Whether what is enqueued goes into a graph, to run at another time on other streams. The default stream is never
+  // captured. This and the next one need the device's context to be current, as `start` does.
+  virtual bool is_captured(CudaStream stream) = 0;
+  // A number that no other stream of the process has, earlier or later ones included.
+  virtual uint64_t stream_number(CudaStream stream) = 0;
+  // A number that no other capture of the process has, earlier or later ones included. Nothing: the stream is not
+  // captured.
+  virtual std::optional<uint64_t> capture_number(CudaStream stream) = 0;
+  // The graph that the stream is captured into, and all that is made of it, keep the thing as long as they live. It then
+  // ends as by `end_later`. If the stream is not captured, nothing is kept.
+  virtual void keep_for_graph(CudaStream stream, std::shared_ptr<void> thing) = 0;
   // Memory for what a captured stream is given next. It is zero now, and nothing but the graph writes it, as long as the
   // graph lives. 0: the stream is not captured.
   virtual CudaPointer zeroed_for_capture(CudaStream stream, int64_t bytes) = 0;
+  // Lets go of a thing whose end calls the driver, at a place where nobody may wait for the GPU, or call the driver at all.
+  // It ends in a later call of `load_all`, of any session.
+  virtual void end_later(std::shared_ptr<void> thing) = 0;
   // Waits for the stream. An error of a kernel that ran is thrown here.
   virtual void synchronize(CudaStream stream) = 0;
-  virtual void synchronize() = 0;  // the whole device
+  // Waits for the whole device. No stream may be captured: that capture would end.
+  virtual void synchronize() = 0;
   virtual CudaEvent create_event() = 0;
   virtual void destroy_event(CudaEvent event) = 0;
   virtual void record(CudaEvent event, CudaStream stream = nullptr) = 0;

@@ -12,6 +12,7 @@
 #include "replay/device/cuda_loader.h"
 #include "replay/device/debug.h"
 #include "replay/device/device.h"
+#include "replay/device/loaded_modules.h"
 #include "replay/device/profiler_name.h"
 
 namespace fusebox {
@@ -24,6 +25,7 @@ class CudaDeviceRunner : public Device {
  public:
   explicit CudaDeviceRunner(const CudaDeviceOptions& options)
       : session_(cuda_backend().open(options.ordinal)),
+        modules_(std::make_shared<LoadedModules>(session_)),
         ordinal_(options.ordinal),
         texts_(options.texts),
         cached_(options.images),
@@ -31,13 +33,10 @@ class CudaDeviceRunner : public Device {
         may_compile_(options.may_compile) {
     if (options.arena_bytes > 0) arena_ = std::make_unique<CudaArena>(*session_, options.arena_bytes);
   }
+  // A device may end anywhere: Python collects a definition inside of a capture too, where nobody may wait for the GPU. So
+  // modules whose kernels may still run are unloaded later, and those that a graph needs when it has ended.
   ~CudaDeviceRunner() override {
-    try {
-      if (!modules_.empty()) session_->synchronize();  // a kernel may still run
-      for (const CudaKernel& one : modules_) session_->unload(one);
-    } catch (const Error&) {
-      // The device failed before; there is nothing left to unload from.
-    }
+    if (may_run_ && !modules_->empty()) session_->end_later(std::move(modules_));
   }
 
   std::string_view name() const override { return "cuda"; }
@@ -101,7 +100,7 @@ class CudaDeviceRunner : public Device {
     if (const auto it = by_text_.find(source.text); it != by_text_.end()) return it->second;
     const bool is_given = texts_.contains(kernel.name);
     const LoadedImage loaded = is_given ? load(compiled(kernel, source), kernel) : load_known(kernel, source);
-    modules_.push_back(loaded.kernel);
+    modules_->add(loaded.kernel);
     return keep(kernel, source.text, loaded);
   }
 
@@ -149,7 +148,7 @@ class CudaDeviceRunner : public Device {
       if (!m.binary) continue;
       binaries_.push_back(digest_bytes(m.binary->bytes));
       const std::vector<CudaKernel> loaded = session_->load_all(m.binary->bytes, m.source.entries);
-      modules_.push_back(loaded[0]);
+      modules_->add(loaded[0]);
       for (size_t i = 0; i < loaded.size(); ++i)
         keep(*m.kernels[i], m.texts[i], opted_in(loaded[i], launch_needs(*m.kernels[i])));
     }
@@ -175,6 +174,8 @@ class CudaDeviceRunner : public Device {
         values[i][0] = a.tensor.pointer;
       addresses[i] = values[i].data();
     }
+    may_run_ = true;
+    if (stream_ != nullptr) keep_for_graph(stream_);
     session_->launch(p.kernel, {.grid = dims.grid,
                                 .block = dims.block,
                                 .shared_bytes = dims.shared_bytes,
@@ -182,11 +183,12 @@ class CudaDeviceRunner : public Device {
                                 .is_dependent = p.needs.is_dependent,
                                 .arguments = addresses,
                                 .stream = stream_});
-    if (debug_) session_->synchronize();
+    if (debug_) session_->synchronize(stream_);
   }
 
   std::optional<CudaReadyLaunch> ready(size_t kernel, const LaunchDims& dims) override {
     const Prepared& p = kernels_[kernel];
+    may_run_ = is_started_elsewhere_ = true;
     return session_->ready(p.kernel, {.grid = dims.grid,
                                       .block = dims.block,
                                       .shared_bytes = dims.shared_bytes,
@@ -194,8 +196,17 @@ class CudaDeviceRunner : public Device {
                                       .is_dependent = p.needs.is_dependent});
   }
   CudaSession* session() override { return session_.get(); }
+  void keep_for_graph(CudaStream stream) override {
+    const std::optional<uint64_t> capture = session_->capture_number(stream);
+    if (!capture || kept_for_ == *capture) return;
+    session_->keep_for_graph(stream, modules_);
+    kept_for_ = *capture;
+  }
 
-  void synchronize() override { session_->synchronize(); }
+  void synchronize() override {
+    session_->synchronize(stream_);
+    may_run_ = is_started_elsewhere_;
+  }
   void set_stream(CudaStream stream) override { stream_ = stream; }
   AtenPlace aten_place() const override { return {.is_gpu = true, .ordinal = ordinal_, .stream = stream_}; }
 
@@ -343,10 +354,10 @@ class CudaDeviceRunner : public Device {
   }
 
   std::shared_ptr<CudaSession> session_;
+  std::shared_ptr<LoadedModules> modules_;
   const int ordinal_;
   std::map<std::string, std::string> texts_;
   std::unique_ptr<CudaArena> arena_;
-  std::vector<CudaKernel> modules_;  // one kernel of each module
   std::vector<Prepared> kernels_;
   std::vector<Digest> binaries_;
   std::map<std::string, size_t> by_text_;
@@ -355,6 +366,8 @@ class CudaDeviceRunner : public Device {
   bool keeps_images_ = false, may_compile_ = true;
   std::map<Digest, KernelImage> offered_, images_;  // by the digest of the text
   CudaStream stream_ = nullptr;
+  bool may_run_ = false, is_started_elsewhere_ = false;  // kernels, or launches that `ready` gave out
+  std::atomic<uint64_t> kept_for_ = ~uint64_t{0};        // the number of the last capture whose graph keeps the modules
   const bool debug_ = debug_launches();
 };
 

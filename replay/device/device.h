@@ -33,6 +33,7 @@ struct RunTensor {
   std::shared_ptr<DefinedElements> defined;  // host: the positions of the storage that hold a value
   CudaPointer pointer = 0;                   // device: element (0, 0, …)
   std::shared_ptr<void> owner;               // device memory
+  bool is_by_aten = false;                   // device memory of PyTorch: the owner is an at::Tensor
 };
 
 // One argument of a launch: a scalar's bits, or a tensor.
@@ -95,6 +96,9 @@ class Device {
     return std::nullopt;
   }
   virtual CudaSession* session() { return nullptr; }
+  // Before a `ready` launch is started on a stream that is captured: the graph keeps the device's kernels as long as it lives.
+  virtual void keep_for_graph(CudaStream stream) { (void)stream; }
+  // Waits for what was launched and copied so far; on a GPU for its stream alone, as others may work, or be captured.
   virtual void synchronize() = 0;
   // Binaries that `prepare` may load instead of compiling, where they are what it would compile. A device that interprets
   // has no use for them.

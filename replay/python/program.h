@@ -185,8 +185,8 @@ class PythonProgram {
   std::vector<std::pair<std::string, std::string>> cuda_source(const py::list& arguments) const;  // by kernel
 
   // -- execution (program_run.cc). An argument is (address, dtype, shape, strides, owner), or a number for a scalar.
-  // Returns (storage capsule or none, dtype, shape, strides, number) for each output that overwrites no input. On a GPU the
-  // work goes to `stream`, and is waited for. With FUSEBOX_DEBUG a fault of the GPU leaves a bundle, which the error names.
+  // Returns (storage capsule or none, dtype, shape, strides, number, at::Tensor or none) for each output that overwrites no input. On a
+  // GPU the work goes to `stream`, and is waited for. With FUSEBOX_DEBUG a fault of the GPU leaves a bundle, which the error names.
   py::list execute(const py::list& arguments, int ordinal, int threads, uintptr_t stream);
   // The decisions of the automatic plan for such arguments: (segment, scheduler, [(key, number or word)], [(scheduler, why it
   // declined)]) for each segment. Empty if the program has a schedule of its own. `ordinal`: of the GPU, or −1.

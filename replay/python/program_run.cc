@@ -70,18 +70,25 @@ ProgramResult run_in_place(const Compiled& compiled, Device& device, std::span<c
   return run_host_program(compiled.host, kernels, device, arguments, options, false);
 }
 
+// PyTorch takes the memory of a DLPack capsule as foreign. What an ATen segment made is its own: this keeps the at::Tensor.
+py::object tensor_capsule(const RunTensor& t) {
+  if (!t.is_by_aten) return py::none();
+  return py::capsule(new std::shared_ptr<void>(t.owner),
+                     [](void* p) { delete static_cast<std::shared_ptr<void>*>(p); });
+}
+
 py::list outputs_to_python(const ProgramResult& result, int ordinal) {
   py::list outs;
   for (const ProgramOutput& out : result.outputs) {
     if (out.overwrites_input) continue;
     if (out.value.is_scalar) {
       outs.append(py::make_tuple(py::none(), fusebox::text(out.value.dtype), py::list(), py::list(),
-                                 number_to_python(out.value.dtype, out.value.bits)));
+                                 number_to_python(out.value.dtype, out.value.bits), py::none()));
       continue;
     }
     const TensorData& t = out.on_device.layout;
     outs.append(py::make_tuple(storage_capsule(out.on_device, ordinal), fusebox::text(t.dtype), t.shape, t.strides,
-                               py::none()));
+                               py::none(), tensor_capsule(out.on_device)));
   }
   return outs;
 }

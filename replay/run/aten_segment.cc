@@ -45,6 +45,7 @@ RunTensor as_run_tensor(const AtenValue& v, bool is_gpu) {
   if (is_gpu) {
     t.pointer = reinterpret_cast<CudaPointer>(v.data);
     t.owner = v.keeper;
+    t.is_by_aten = true;
     t.layout.storage.reset();
   } else {
     t.defined = std::make_shared<DefinedElements>(DefinedElements::of_elements(t.layout));

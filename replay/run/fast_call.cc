@@ -29,12 +29,7 @@ class OwnCounters {
   explicit OwnCounters(CudaSession* session) : session_(session) {}
   OwnCounters(const OwnCounters&) = delete;
   OwnCounters& operator=(const OwnCounters&) = delete;
-  ~OwnCounters() {
-    try {
-      session_->free(memory_);
-    } catch (const Error&) {  // the context is broken, and its memory is lost
-    }
-  }
+  ~OwnCounters() { free(memory_); }
 
   // Takes bytes for one buffer, and returns its place.
   uint64_t add(int64_t bytes) {
@@ -44,21 +39,38 @@ class OwnCounters {
   }
 
   // 0: this stream has none.
-  CudaPointer of(CudaStream stream) {
+  CudaPointer of(CudaStream stream, bool is_captured) {
     if (bytes_ == 0) return 0;
-    const std::optional<uint64_t> number = session_->stream_number(stream);
-    if (!number) return session_->zeroed_for_capture(stream, bytes_);
+    if (is_captured) return session_->zeroed_for_capture(stream, bytes_);
+    const uint64_t number = session_->stream_number(stream);
     uint64_t owner = kNobody;
-    if (!owner_.compare_exchange_strong(owner, *number)) return owner == *number ? memory_.load() : 0;
-    const CudaPointer made = session_->allocate(bytes_);
-    session_->fill(made, 0, bytes_, stream);
-    memory_ = made;
-    return made;
+    if (!owner_.compare_exchange_strong(owner, number)) return owner == number ? memory_.load() : 0;
+    return memory_ = made(stream);
   }
 
  private:
   static constexpr int64_t kAlignment = 256;
   static constexpr uint64_t kNobody = ~uint64_t{0};
+
+  // If it cannot be made, the next call tries again.
+  CudaPointer made(CudaStream stream) {
+    CudaPointer memory = 0;
+    try {
+      memory = session_->allocate(bytes_);
+      session_->fill(memory, 0, bytes_, stream);
+      return memory;
+    } catch (...) {
+      owner_ = kNobody;
+      free(memory);
+      throw;
+    }
+  }
+  void free(CudaPointer memory) {
+    try {
+      session_->free(memory);
+    } catch (const Error&) {  // the context is broken, and its memory is lost
+    }
+  }
 
   CudaSession* session_;
   int64_t bytes_ = 0;
@@ -99,7 +111,10 @@ class CudaCall final : public FastCall {
     void* const previous = session_->enter();
     try {
       std::vector<AtenValue> made(made_count_);
-      const CudaPointer counters = counters_.of(at.stream);
+      // The default stream is never captured, and others are asked once.
+      const bool is_captured = at.stream != nullptr && session_->is_captured(at.stream);
+      if (is_captured) device_->keep_for_graph(at.stream);
+      const CudaPointer counters = counters_.of(at.stream, is_captured);
       for (const Work& work : work_) run(work, at, made, counters);
     } catch (...) {
       session_->leave(previous);

@@ -4,7 +4,7 @@
 //
 // Invariants: nothing but `is_stale` and the owner of the counters changes after construction, so several threads may
 // start one call. `start` allocates nothing but what ATen segments make and, the first time, the counters. Otherwise it
-// waits for nothing and takes no lock.
+// waits for nothing and takes no lock. A graph that captures it keeps the device's kernels, so it may outlive the call.
 //
 //   call.start({.inputs = …, .outputs = …, .arena = …, .scalars = …, .stream = stream});
 #pragma once

@@ -52,7 +52,7 @@ GpuClock::GpuClock(std::shared_ptr<Device> device) : device_(std::move(device)),
   sink_ = session_.allocate(256);
   session_.fill(flushed_, 0, kFlushBytes);
   // A GPU's clocks fall while the host compiles.
-  for (const double start = now_us(); now_us() - start < kWarmUpUs; session_.synchronize())
+  for (const double start = now_us(); now_us() - start < kWarmUpUs; session_.synchronize(nullptr))
     for (int i = 0; i < 20; ++i) read();
   const std::function<void()> nothing = [] {};
   std::vector<double> empty;
@@ -63,7 +63,7 @@ GpuClock::GpuClock(std::shared_ptr<Device> device) : device_(std::move(device)),
 
 GpuClock::~GpuClock() {
   try {
-    session_.synchronize();
+    session_.synchronize(nullptr);
     for (const CudaEvent event : events_) session_.destroy_event(event);
     session_.free(flushed_);
     session_.free(sink_);
@@ -90,7 +90,7 @@ void GpuClock::read() {
 double GpuClock::wait_for(std::span<const std::function<void()>> parts) {
   double longest = 0;
   for (int i = 0; i < 3; ++i) {
-    session_.synchronize();
+    session_.synchronize(nullptr);
     longest = std::max(longest, measure(parts, 0).host_us);
   }
   return 50 + 1.5 * longest;

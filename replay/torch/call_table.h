@@ -23,6 +23,7 @@
 
 #include "replay/aten/scalar_type.h"
 #include "replay/run/fast_call.h"
+#include "replay/torch/tensors.h"
 
 namespace fusebox {
 
@@ -93,7 +94,8 @@ class CallTable {
       clear();
       entry = nullptr;
     }
-    if (entry != nullptr && !entry->call->serves(addresses_.data())) entry = nullptr;
+    if (entry != nullptr && (!entry->call->serves(addresses_.data()) || overwrites_lazy_clone(*entry->call)))
+      entry = nullptr;
     ++(entry == nullptr ? misses_ : hits_);
     return entry;
   }
@@ -143,7 +145,7 @@ class CallTable {
                 .made = &made_});
     for (size_t i = 0; i < outputs.size(); ++i)
       if (call.outputs[i].is_by_aten)
-        outputs[i] = as_declared(*static_cast<at::Tensor*>(made_[i].get()), call.outputs[i]);
+        outputs[i] = as_normal(*static_cast<at::Tensor*>(made_[i].get()), scalar_type(call.outputs[i].dtype));
     made_.clear();
     for (size_t i = 0; i < call.overwritten.size(); ++i)
       if (call.overwritten[i] && !tensors_[i]->is_inference()) tensors_[i]->unsafeGetTensorImpl()->bump_version();
@@ -174,14 +176,11 @@ class CallTable {
     calls_.erase(oldest);
   }
 
-  // ATen keeps some dtypes as another one of the same size.
-  static at::Tensor as_declared(const at::Tensor& t, const FastTensor& declared) {
-    const c10::ScalarType type = scalar_type(declared.dtype);
-    at::Tensor normal = t.is_inference()
-                            ? at::from_blob(
-                                  t.data_ptr(), t.sizes(), t.strides(), [t](void*) {}, t.options(), t.device())
-                            : t;
-    return normal.scalar_type() == type ? normal : normal.view(type);
+  // A lazy clone gets memory of its own on the slower way, which asks for addresses to write to.
+  bool overwrites_lazy_clone(const FastCall& call) const {
+    for (size_t i = 0; i < call.overwritten.size(); ++i)
+      if (call.overwritten[i] && is_cloned_lazily(*tensors_[i])) return true;
+    return false;
   }
 
   std::unordered_map<std::vector<int64_t>, Entry, HashOfCallKey> calls_;

@@ -129,9 +129,17 @@ class Calls {
   std::vector<std::pair<py::object, int64_t>> last_;
 };
 
+// The tensor of an output that an ATen segment made.
+py::object output_by_aten(const py::capsule& capsule) {
+  const auto& keeper = *capsule.get_pointer<const std::shared_ptr<void>>();
+  const at::Tensor& made = *static_cast<const at::Tensor*>(keeper.get());
+  return py::reinterpret_steal<py::object>(THPVariable_Wrap(as_normal(made, made.scalar_type())));
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_fusebox_torch, m) {
+  m.def("output_by_aten", &output_by_aten);
   py::class_<Calls>(m, "Calls")
       .def(py::init<>())
       .def("call", &Calls::call)

@@ -1,6 +1,8 @@
 """fusebox.FusionDefinition on the host executor: results agree with ATen, nothing is copied, and errors have a code."""
 
+import gc
 import math
+import weakref
 
 import pytest
 
@@ -207,6 +209,44 @@ def test_inputs_are_not_copied_and_outputs_own_their_memory():
     del fd
     outs[0].add_(1)
     torch.testing.assert_close(outs[0], before * 2 + 1)
+
+
+@pytest.mark.parametrize("is_clone", [True, False])
+def test_an_overwritten_lazy_clone_leaves_its_source_alone(is_clone):
+    """A lazy clone shares its source's memory until one of them is written."""
+    fd = FusionDefinition()
+    t = fd.define_tensor([-1], True, DataType.Float)
+    fd.add_output(fd.ops.add(t, 1.0), alias_input=t)
+    source = torch.zeros(100)
+    clone = torch._lazy_clone(source)
+    written, other = (clone, source) if is_clone else (source, clone)
+    fd.execute([written])
+    assert torch.equal(written, torch.ones(100)) and torch.equal(other, torch.zeros(100))
+
+
+@pytest.mark.parametrize("kind", ["plain", "scheduled", "random", "copied"])
+def test_a_definition_ends_with_its_last_reference(kind):
+    """It is in no cycle of references, so Python's collector, which runs at any moment, never ends it with the kernels that it loaded."""
+
+    def defined():
+        fd = FusionDefinition()
+        x = fd.define_tensor([-1, -1], True, DataType.Float)
+        y = fd.ops.add(x, fd.ops.uniform(0.0, 1.0, fd.ops.shape(x)) if kind == "random" else 1.0)
+        fd.add_output(y)
+        if kind == "scheduled":
+            fd.sched.split(y, 1, 4)
+        return fd.copy() if kind == "copied" else fd
+
+    gc.collect()
+    gc.disable()
+    try:
+        fd = defined()
+        fd.execute([torch.zeros(3, 5)])
+        ended = weakref.ref(fd)
+        del fd
+        assert ended() is None
+    finally:
+        gc.enable()
 
 
 def test_in_place_on_a_view_leaves_the_rest():

@@ -38,7 +38,7 @@ FAILS(cuFuncSetAttribute) FAILS(cuOccupancyMaxActiveBlocksPerMultiprocessor) FAI
 FAILS(cuLaunchKernelEx) FAILS(cuLaunchCooperativeKernel) FAILS(cuMemAlloc_v2) FAILS(cuMemFree_v2) FAILS(cuMemcpyHtoDAsync_v2)
 FAILS(cuMemcpyDtoHAsync_v2) FAILS(cuMemcpyDtoDAsync_v2) FAILS(cuMemsetD8Async) FAILS(cuStreamCreate) FAILS(cuStreamDestroy_v2)
 FAILS(cuStreamSynchronize) FAILS(cuStreamIsCapturing) FAILS(cuStreamGetId) FAILS(cuThreadExchangeStreamCaptureMode)
-FAILS(cuStreamGetCaptureInfo_v2) FAILS(cuUserObjectCreate) FAILS(cuGraphRetainUserObject)
+FAILS(cuStreamGetCaptureInfo_v2) FAILS(cuUserObjectCreate) FAILS(cuUserObjectRelease) FAILS(cuGraphRetainUserObject)
 FAILS(cuStreamWaitEvent) FAILS(cuEventCreate) FAILS(cuEventDestroy_v2) FAILS(cuEventRecord)
 FAILS(cuEventSynchronize) FAILS(cuEventElapsedTime)
 """

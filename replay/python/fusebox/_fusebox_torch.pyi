@@ -2,6 +2,11 @@
 
 from typing import Any
 
+import torch
+
+def output_by_aten(keeper: object, /) -> torch.Tensor:
+    """The tensor that an ATen segment made, in the dtype that ATen keeps it as."""
+
 class Calls:
     """Calls that need no planning, found by their inputs. `info` is (hits, misses, calls kept)."""
 

@@ -86,12 +86,22 @@ class FusionDefinition(Fusion):
         self._set_precision(precision)
         self.program.set_unfused(unfused)
         self.program.set_defects(list(defects))
-        self.ops = Ops(self)
-        self.sched = Schedule(self)
         self._in_place: list[str] = []
         self._last: list[tuple[Any, int]] | None = None  # inputs of the last run, weakly, and the tensors' versions
         self._last_device: torch.device | None = None
         self._calls: Any = None  # calls on a GPU that need no planning; None before the first one
+
+    # Made anew each time: a definition that held them would be in a cycle of references. Then only Python's collector would end it, with the
+    # kernels that it loaded, at any moment.
+    @property
+    def ops(self) -> Ops:
+        """The operations."""
+        return Ops(self)
+
+    @property
+    def sched(self) -> Schedule:
+        """The schedule steps."""
+        return Schedule(self)
 
     def copy(self) -> FusionDefinition:
         """An independent copy of definition and steps, without anything of a run. A tensor of this fusion still belongs to this one. `ops` of the
@@ -103,11 +113,8 @@ class FusionDefinition(Fusion):
         return other
 
     def _copy_drawn(self, other: FusionDefinition) -> None:
-        if self.drawn is None:
-            return
-        offset = self.drawn.next
-        moved = Scalar(other, offset.value) if isinstance(offset, Scalar) else offset
-        other.drawn = self.drawn._replace(tensors=list(self.drawn.tensors), next=moved)
+        if self.drawn is not None:
+            other.drawn = self.drawn._replace(tensors=list(self.drawn.tensors))
 
     def _set_precision(self, precision: str) -> None:
         if precision not in ("fast", "exact"):

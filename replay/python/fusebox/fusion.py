@@ -4,7 +4,7 @@ Imports point one way: `fusion`, `values`, `pointwise`, `ops` and `sched`, `defi
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fusebox import _fusebox
 from fusebox.errors import FuseboxError
@@ -18,8 +18,8 @@ class Drawn(NamedTuple):
     offset: _fusebox.Value
     """The input with the first offset, in blocks of four words."""
     tensors: list[_fusebox.Value]
-    next: Any
-    """The offset of the next tensor: a scalar of the fusion."""
+    next: _fusebox.Value
+    """The offset of the next tensor."""
 
 
 class Fusion:

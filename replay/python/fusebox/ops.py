@@ -355,12 +355,13 @@ class Ops(Pointwise):
             if self._fd.drawn is None:  # what is refused must leave no seed behind
                 self._fd.program.copy().random(op, _raw_list(extents, "shape"), raw(a), raw(b), 0, 0, dtype_word(dtype))
             drawn = self._drawn()
-            seed, offset = Scalar(self._fd, drawn.seed), drawn.next
+            seed, offset = Scalar(self._fd, drawn.seed), Scalar(self._fd, drawn.next)
         words = [raw(self._word(w, what)) for w, what in ((seed, "rng_seed"), (0 if offset is None else offset, "rng_offset"))]
         made = self._tensor(self._fd.program.random(op, _raw_list(extents, "shape"), raw(a), raw(b), words[0], words[1], dtype_word(dtype)))
         if is_drawn:
             drawn.tensors.append(made.value)
-            self._fd.drawn = drawn._replace(next=self.add(drawn.next, self._blocks(extents)))
+            after = self.add(Scalar(self._fd, drawn.next), self._blocks(extents))
+            self._fd.drawn = drawn._replace(next=after.value)
         return made
 
     def _drawn(self) -> Drawn:
@@ -368,7 +369,7 @@ class Ops(Pointwise):
             program = self._fd.program
             seed = program.define_scalar(program.fresh_value("rng_seed"), "i64")
             offset = program.define_scalar(program.fresh_value("rng_offset"), "i64")
-            self._fd.drawn = Drawn(seed, offset, [], Scalar(self._fd, offset))
+            self._fd.drawn = Drawn(seed, offset, [], offset)
         return self._fd.drawn
 
     @staticmethod

@@ -179,11 +179,25 @@ def _arguments(inputs: Sequence[Any], device: "torch.device", waits: bool = Fals
     return arguments, device.index, stream.cuda_stream
 
 
-def _outputs(results: Sequence[tuple[object | None, str, list[int], list[int], Number]], device: "torch.device") -> "list[torch.Tensor | Number]":
+def _bytes_of(capsule: object, by_aten: object | None) -> "torch.Tensor":
+    """The memory of an output. What an ATen segment made is PyTorch's own tensor, so that its allocator knows the memory (record_stream)."""
+    import torch
+
+    if by_aten is not None:
+        try:
+            from fusebox import _fusebox_torch
+        except ImportError:  # another PyTorch than the one that Fusebox was built for
+            pass
+        else:
+            return _fusebox_torch.output_by_aten(by_aten)
+    return torch.utils.dlpack.from_dlpack(capsule)
+
+
+def _outputs(results: Sequence[tuple[object | None, str, list[int], list[int], Number, object | None]], device: "torch.device") -> "list[torch.Tensor | Number]":
     import torch
 
     outputs: list[torch.Tensor | Number] = []
-    for capsule, word, shape, strides, number in results:
+    for capsule, word, shape, strides, number, by_aten in results:
         if capsule is None:
             outputs.append(number)
             continue
@@ -191,5 +205,5 @@ def _outputs(results: Sequence[tuple[object | None, str, list[int], list[int], N
         if 0 in shape:
             outputs.append(torch.empty_strided(shape, strides, dtype=dtype, device=device))
         else:
-            outputs.append(torch.utils.dlpack.from_dlpack(capsule).view(dtype).as_strided(shape, strides))
+            outputs.append(_bytes_of(capsule, by_aten).view(dtype).as_strided(shape, strides))
     return outputs

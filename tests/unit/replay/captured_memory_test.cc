@@ -17,7 +17,7 @@ TEST(CapturedMemory, GivesAPieceToOneGraphAtATime) {
   EXPECT_EQ(allocated, (std::vector<int64_t>{256, 256, 512}));
   EXPECT_NE(a->memory, b->memory);
   const CudaPointer of_a = a->memory, of_c = c->memory;
-  CapturedMemory::give_back(a.release());
+  a.reset();
   // Only a piece of the same size is used again, by one graph.
   auto d = memory->take(300, allocate), e = memory->take(8, allocate), f = memory->take(8, allocate);
   EXPECT_NE(d->memory, of_c);
@@ -33,8 +33,20 @@ TEST(CapturedMemory, PiecesMayEndAfterTheirSession) {
   std::weak_ptr<CapturedMemory> left = memory;
   memory.reset();
   EXPECT_FALSE(left.expired());
-  CapturedMemory::give_back(piece.release());
+  piece.reset();
   EXPECT_TRUE(left.expired());
+}
+
+TEST(CapturedMemory, GivesUpWhatNoGraphHas) {
+  auto memory = std::make_shared<CapturedMemory>();
+  CudaPointer next = 0;
+  const auto allocate = [&](int64_t) { return next += 0x1000; };
+  const auto kept = memory->take(1, allocate);
+  memory->take(1, allocate).reset();
+  memory->take(1000, allocate).reset();
+  EXPECT_EQ(memory->give_up(), (std::vector<CudaPointer>{0x2000, 0x3000}));
+  EXPECT_EQ(memory->give_up(), std::vector<CudaPointer>());
+  EXPECT_EQ(memory->take(1, allocate)->memory, 0x4000u);
 }
 
 TEST(CapturedMemory, APieceThatIsNotAllocatedIsNone) {

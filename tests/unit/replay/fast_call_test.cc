@@ -6,6 +6,7 @@
 
 #include "ir/infer/bind.h"
 #include "ir/scalar/numeric.h"
+#include "ir/table/error.h"
 #include "ir/text/parse.h"
 #include "passes/pipeline/pipeline.h"
 #include "replay/run/run.h"
@@ -22,10 +23,12 @@ class NotingSession : public testing::HostSession {
     for (size_t i = 0; i < counts[started.size() - 1]; ++i)
       started.back().arguments.push_back(*static_cast<const uint64_t*>(arguments[i]));
   }
-  void fill(CudaPointer to, uint8_t, int64_t bytes, CudaStream) override { cleared.push_back({to, bytes}); }
-  std::optional<uint64_t> stream_number(CudaStream stream) override {
-    return is_captured ? std::nullopt : HostSession::stream_number(stream);
+  void fill(CudaPointer to, uint8_t, int64_t bytes, CudaStream) override {
+    if (fills_fail) throw Error(ErrorCode::kDeviceFailure, "a test made it fail");
+    cleared.push_back({to, bytes});
   }
+  void free(CudaPointer memory) override { freed.push_back(memory); }
+  bool is_captured(CudaStream) override { return ++questions, captures; }
 
   CudaPointer zeroed_for_capture(CudaStream, int64_t bytes) override {
     if (kept_by_graphs.empty()) return 0;
@@ -45,10 +48,16 @@ class NotingSession : public testing::HostSession {
   std::vector<std::pair<CudaPointer, int64_t>> cleared;
   std::vector<CudaPointer> kept_by_graphs;  // what captured calls get, the last one first
   std::vector<int64_t> asked;               // the bytes that they asked for
-  bool is_captured = false;
+  std::vector<CudaPointer> freed;
+  int questions = 0;  // whether a stream is captured
+  bool captures = false, fills_fail = false;
 };
 
-using NotingGpu = testing::IdleGpu<NotingSession>;
+class NotingGpu : public testing::IdleGpu<NotingSession> {
+ public:
+  void keep_for_graph(CudaStream stream) override { kept_for.push_back(stream); }
+  std::vector<CudaStream> kept_for;
+};
 
 struct Made {
   Compiled compiled;
@@ -111,6 +120,35 @@ inputs @f host {
   EXPECT_TRUE(has(started[0], 0x1000) && has(started[0], 0x3000) && !has(started[0], 0x2000));
   EXPECT_TRUE(has(started[1], 0x2000) && has(started[1], 0x3000) && has(started[1], 0x40000000));
   EXPECT_EQ(started[1].stream, &stream);
+}
+
+constexpr const char* kExp = R"(fusion @f {
+  %n = size
+  %x = input f32[%n] contiguous
+  %y = exp %x
+  output %y
+}
+)";
+
+TEST(FastCall, KeepsTheKernelsForTheGraphThatCapturesIt) {
+  const auto made = make_of_x(kExp);
+  ASSERT_TRUE(made->call);
+  const uint64_t input = 0x1000, output = 0x2000;
+  int stream = 0;
+  const auto start = [&](CudaStream on) {
+    made->gpu->starts.counts.push_back(0);
+    made->call->start({.inputs = &input, .outputs = &output, .arena = 0, .scalars = nullptr, .stream = on});
+  };
+  start(&stream);
+  EXPECT_TRUE(made->gpu->kept_for.empty());
+  made->gpu->starts.captures = true;
+  start(&stream);
+  EXPECT_EQ(made->gpu->kept_for, std::vector<CudaStream>{&stream});
+  EXPECT_EQ(made->gpu->starts.questions, 2);
+  // The default stream is never captured, so a call on it asks nothing.
+  start(nullptr);
+  EXPECT_EQ(made->gpu->starts.questions, 2);
+  EXPECT_EQ(made->gpu->kept_for.size(), 1u);
 }
 
 TEST(FastCall, AnOverwrittenInputIsNoOutput) {
@@ -183,9 +221,7 @@ TEST(FastCall, AnOutputThatIsAnInputNeedsTheHostProgram) {
   EXPECT_FALSE(made->call);
 }
 
-// A launch leaves the counters of its blocks ready for the next one on its stream. Any other place is cleared first.
-TEST(FastCall, ClearsCountersOncePerStream) {
-  const auto made = make(R"(fusion @f {
+constexpr const char* kCounting = R"(fusion @f {
   %n = size
   %x = input f32[%n] contiguous
   %y = sum %x over [0]
@@ -199,7 +235,11 @@ steps @f {
 inputs @f host {
   %x = f32[32] normal seed 1
 }
-)");
+)";
+
+// A launch leaves the counters of its blocks ready for the next one on its stream. Any other place is cleared first.
+TEST(FastCall, ClearsCountersOncePerStream) {
+  const auto made = make(kCounting);
   ASSERT_NE(made->call, nullptr);
   NotingSession& session = made->gpu->starts;
   session.counts.assign(8, session.counts.at(0));
@@ -214,9 +254,9 @@ inputs @f host {
     });
     return std::pair(in_arena, session.cleared.size());
   };
-  session.is_captured = true;
+  session.captures = true;
   EXPECT_EQ(start(&streams[0]), std::pair(true, size_t{1}));
-  session.is_captured = false;
+  session.captures = false;
   start(&streams[0]);
   const auto own = session.cleared.at(0).first;
   EXPECT_EQ(session.cleared.size(), 1u);
@@ -225,7 +265,7 @@ inputs @f host {
   EXPECT_EQ(std::ranges::count(session.started.back().arguments, own), 1);
   // Another stream, and a capture on the first.
   EXPECT_EQ(start(&streams[1]), std::pair(true, size_t{1}));
-  session.is_captured = true;
+  session.captures = true;
   EXPECT_EQ(start(&streams[0]), std::pair(true, size_t{1}));
   // A graph that keeps memory for each of its calls.
   session.kept_by_graphs = {0x50000, 0x40000};
@@ -235,9 +275,30 @@ inputs @f host {
   }
   EXPECT_EQ(session.asked, std::vector<int64_t>(2, session.asked.at(0)));
   EXPECT_GE(session.asked.at(0), 4);
-  session.is_captured = false;
+  session.captures = false;
   EXPECT_EQ(start(&streams[0]), std::pair(false, size_t{0}));
   EXPECT_EQ(std::ranges::count(session.started.back().arguments, own), 1);
+}
+
+TEST(FastCall, CountersThatCannotBeClearedAreFreedAndMadeAgain) {
+  const auto made = make(kCounting);
+  ASSERT_NE(made->call, nullptr);
+  NotingSession& session = made->gpu->starts;
+  session.counts.assign(8, session.counts.at(0));
+  const uint64_t input = 0x1000, output = 0x2000, arena = 0x3000;
+  int stream = 0;
+  const auto start = [&] {
+    made->call->start({.inputs = &input, .outputs = &output, .arena = arena, .scalars = nullptr, .stream = &stream});
+  };
+  session.fills_fail = true;
+  EXPECT_THROW(start(), Error);
+  EXPECT_EQ(session.freed.size(), 1u);
+  session.fills_fail = false;
+  start();
+  // The counters are the call's own, not a part of the arena.
+  EXPECT_EQ(session.cleared.size(), 1u);
+  start();
+  EXPECT_EQ(session.cleared.size(), 1u);
 }
 
 }  // namespace

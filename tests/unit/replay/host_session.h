@@ -38,7 +38,11 @@ class HostSession : public CudaSession {
   void leave(void*) override {}
   CudaStream create_stream() override { return nullptr; }
   void destroy_stream(CudaStream) override {}
-  std::optional<uint64_t> stream_number(CudaStream stream) override { return reinterpret_cast<uint64_t>(stream); }
+  bool is_captured(CudaStream) override { return false; }
+  uint64_t stream_number(CudaStream stream) override { return reinterpret_cast<uint64_t>(stream); }
+  std::optional<uint64_t> capture_number(CudaStream) override { return std::nullopt; }
+  void keep_for_graph(CudaStream, std::shared_ptr<void>) override {}
+  void end_later(std::shared_ptr<void>) override {}
   CudaPointer zeroed_for_capture(CudaStream, int64_t) override { return 0; }
   void synchronize(CudaStream) override {}
   void opt_in_shared(CudaKernel&) override {}
