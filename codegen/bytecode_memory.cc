@@ -43,10 +43,15 @@ void BytecodeCompiler::allocate(const Op& op) {
     // 1 MiB for each thread is far more than a GPU has registers and stack for.
     if (!elements || *elements < 0 || *elements > (1 << 20))
       throw Error(ErrorCode::kInvalidGraph, "local memory needs a constant size of at most 1048576 elements", place(v));
+    constexpr int64_t kMostLocal = int64_t{1} << 28;  // bytes of all buffers at once
+    const int64_t bytes = *elements * size_bytes(register_dtype(b.dtype));
+    if (local_bytes_ + bytes > kMostLocal)
+      throw Error(ErrorCode::kInvalidGraph,
+                  "the local buffers of a thread take more than 268435456 bytes together; make them smaller", place(v));
     b.elements = *elements;
     b.local_offset = local_bytes_;
     b.local_first = local_elements_;
-    local_bytes_ += static_cast<uint32_t>(*elements * size_bytes(register_dtype(b.dtype)));
+    local_bytes_ += static_cast<uint32_t>(bytes);
     local_elements_ += static_cast<uint32_t>(*elements);
     out_.local_bytes = std::max(out_.local_bytes, local_bytes_);
     out_.local_elements = std::max(out_.local_elements, local_elements_);

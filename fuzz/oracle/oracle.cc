@@ -54,6 +54,10 @@ std::vector<size_t> parse_oracles(std::string_view joined) {
 
 std::string text(const Signature& s) { return s.stage + " " + s.check + (s.place.empty() ? "" : " " + s.place); }
 
+HostDeviceOptions host_options(const JudgeOptions& options) {
+  return {.step_limit = options.step_limit, .memory_limit = options.memory_limit, .defects = options.defects};
+}
+
 OracleRun::OracleRun(const Case& c, const JudgeOptions& options)
     : case_(c), options_(options), sizes_(sizes_of(c.fusion(), c.inputs())) {}
 
@@ -132,7 +136,7 @@ HostRun OracleRun::run_program_on(Device& device, const Graph& g, const Compiled
 }
 
 HostRun OracleRun::run_host(const Graph& g, const Compiled& c, std::span<const Argument> given) {
-  const auto device = make_host_device({.step_limit = options_.step_limit, .defects = options_.defects});
+  const auto device = make_host_device(host_options(options_));
   return run_program_on(*device, g, c, given);
 }
 

@@ -58,9 +58,16 @@ struct JudgeOptions {
   uint64_t number = 0;  // of the case in its campaign
   Defects defects = {};
   int64_t step_limit = int64_t{1} << 28;  // per launch, in thread-instructions
-  int field_changes = 2;                  // how many single members each of `digests` and `fields` changes in a case
-  Device* gpu = nullptr;                  // for the oracle `gpu`, which is silent without one
+  // Bytes, per launch. A legal schedule may need any number of blocks at once, also at sizes that no schedule was drawn
+  // for; a process of a campaign has 4 GiB.
+  int64_t memory_limit = int64_t{1} << 28;
+  int field_changes = 2;  // how many single members each of `digests` and `fields` changes in a case
+  Device* gpu = nullptr;  // for the oracle `gpu`, which is silent without one
 };
+
+// The host executor for a case, within the limits of the campaign. Every oracle that runs kernels has it from here, so
+// that a launch beyond the limits is refused wherever it was drawn.
+HostDeviceOptions host_options(const JudgeOptions& options);
 
 // The number of changes when one case is judged alone: enough to reach most members of a small case.
 inline constexpr int kFieldChangesAlone = 4000;

@@ -46,7 +46,10 @@ bool is_read_by_aten(const Compiled& c, std::string_view place) {
 // `what`: the change that was made to the program.
 void judge(OracleRun& run, RandomSource& random, const Compiled& c, std::string_view what) {
   constexpr int64_t kSteps = 1 << 15;  // per launch, in thread-instructions
-  HostDeviceOptions options{.step_limit = kSteps, .defects = run.options().defects};
+  HostDeviceOptions options = host_options(run.options());
+  options.step_limit = kSteps;
+  HostDeviceOptions in_parallel = options;
+  in_parallel.threads = 2;
   const auto device = make_host_device(options);
   const HostRun judged = run.run_on(*device, c);
   NaiveChecks naive;
@@ -85,7 +88,7 @@ void judge(OracleRun& run, RandomSource& random, const Compiled& c, std::string_
            "there is " + describe(naive.found()[0]) + ", and the host executor says " + describe(failure));
   // Two threads must give the same finding.
   if (!random.one_in(4)) return;
-  const auto parallel = make_host_device({.threads = 2, .step_limit = kSteps, .defects = run.options().defects});
+  const auto parallel = make_host_device(in_parallel);
   const HostRun again = run.run_on(*parallel, c);
   if (describe(again.failure) != describe(failure))
     report("threads", "on two threads " + describe(again.failure) + ", on one " + describe(failure));

@@ -112,9 +112,7 @@ class StreamsJudge {
 
   void report(std::string_view check, std::string message) { run_.report("streams", check, "", std::move(message)); }
 
-  std::unique_ptr<Device> device() const {
-    return make_host_device({.step_limit = run_.options().step_limit, .defects = run_.options().defects});
-  }
+  std::unique_ptr<Device> device() const { return make_host_device(host_options(run_.options())); }
   HostRun run_alone(std::span<const Argument> arguments) const {
     HostRun run;
     try {

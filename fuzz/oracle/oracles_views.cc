@@ -292,8 +292,9 @@ void judge_bank_count(OracleRun& run, RandomSource& random) {
 void judge_banks(OracleRun& run) {
   if (!run.scheduled().ok()) return;
   std::vector<BankCounter> counted;
-  const auto device =
-      make_host_device({.step_limit = run.options().step_limit, .banks = &counted, .defects = run.options().defects});
+  HostDeviceOptions options = host_options(run.options());
+  options.banks = &counted;
+  const auto device = make_host_device(options);
   if (const HostRun r = run.run_on(*device); !r.ok()) return run.report("views", *r.failure, "with banks counted");
   for (const BankCounter& kernel : counted)
     for (const BankAccess& a : kernel.accesses()) {

@@ -11,8 +11,8 @@
 namespace fusebox::cli {
 namespace {
 
-// Showing a program must not take longer than reading it.
-constexpr int64_t kMostElements = int64_t{1} << 22, kMostSteps = int64_t{1} << 29;
+// Showing a program must not take longer than reading it, nor much memory.
+constexpr int64_t kMostElements = int64_t{1} << 22, kMostSteps = int64_t{1} << 29, kMostBytes = int64_t{1} << 30;
 
 bool has_shared_memory(const Graph& kernel) {
   return std::any_of(kernel.ops.begin(), kernel.ops.end(), [](const Op& op) {
@@ -59,7 +59,7 @@ BankNotes::BankNotes(const Module& executable, const std::function<std::vector<A
     for (const Argument& a : arguments) elements += a.is_scalar ? 0 : a.tensor.storage_elems;
     if (elements > kMostElements)
       throw Error(ErrorCode::kStepLimit, fmt::format("the inputs have {} elements, over {}", elements, kMostElements));
-    const auto device = make_host_device({.step_limit = kMostSteps, .banks = &counted_});
+    const auto device = make_host_device({.step_limit = kMostSteps, .memory_limit = kMostBytes, .banks = &counted_});
     HostProgramOptions options;
     options.run_aten = [](const AtenCall& call) -> std::vector<RunTensor> {
       throw Error(ErrorCode::kModuleMissing,

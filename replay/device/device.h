@@ -116,6 +116,7 @@ class Device {
 struct HostDeviceOptions {
   int threads = 1;
   int64_t step_limit = int64_t{1} << 40;
+  int64_t memory_limit = int64_t{1} << 34;    // bytes of a tensor that it makes, and of the checks of a launch
   std::vector<BankCounter>* banks = nullptr;  // one for each kernel that is prepared, in that order
   Defects defects = {};                       // seeded, in the bytecode
   HostChecks checks = {};

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <deque>
 #include <map>
 
@@ -13,7 +14,8 @@ namespace {
 class HostDevice : public Device {
  public:
   explicit HostDevice(const HostDeviceOptions& options) {
-    options_.threads = options.threads, options_.step_limit = options.step_limit;
+    options_.threads = options.threads;
+    options_.step_limit = options.step_limit, options_.memory_limit = options.memory_limit;
     options_.checks = options.checks, options_.observer = options.observer;
     banks_ = options.banks;
     defects_ = options.defects;
@@ -22,6 +24,7 @@ class HostDevice : public Device {
   std::string_view name() const override { return "host"; }
 
   RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool zeroed) override {
+    check_fits(dtype, shape);
     RunTensor t;
     t.layout = allocate_tensor(dtype, std::move(shape), std::move(strides));
     t.defined =
@@ -86,6 +89,18 @@ class HostDevice : public Device {
   void synchronize() override {}
 
  private:
+  void check_fits(Dtype dtype, std::span<const int64_t> shape) const {
+    if (std::ranges::count(shape, 0) > 0) return;
+    int64_t bytes = size_bytes(dtype);
+    const bool fits = std::ranges::all_of(shape, [&](int64_t extent) {
+      return !__builtin_mul_overflow(bytes, extent, &bytes) && bytes <= options_.memory_limit;
+    });
+    if (!fits)
+      throw Error(ErrorCode::kOutOfMemory, "a tensor that the program makes takes more than the " +
+                                               std::to_string(options_.memory_limit) +
+                                               " bytes that are allowed; make the inputs smaller, or use fewer blocks");
+  }
+
   HostOptions options_;
   std::vector<BankCounter>* banks_ = nullptr;
   Defects defects_;

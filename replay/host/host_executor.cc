@@ -281,6 +281,7 @@ class Worker {
   // Runs all blocks of a grid that synchronises, each in turn to the next synchronisation.
   void run_together() {
     std::vector<Group> groups(static_cast<size_t>(geometry_.blocks));
+    machine_.run_together(groups);
     for (size_t b = 0; b < groups.size(); ++b) {
       make(groups[b]);
       machine_.start(groups[b], static_cast<int64_t>(b));
@@ -374,6 +375,29 @@ struct Run {
   const Layout& layout;
   std::span<const HostArgument> args;
 };
+
+// How many blocks have their registers and their memory at once, if one worker runs them.
+int64_t blocks_at_once(const Bytecode& code, const Geometry& geometry) {
+  if (code.cluster_blocks > 0) return code.cluster_blocks;
+  return code.has_grid_sync ? geometry.blocks : 1;
+}
+
+// Refuses a launch before any memory is taken for it.
+void check_memory(const Run& run) {
+  constexpr int64_t kMarks = 2 * sizeof(int32_t);  // of a granule
+  const Bytecode& code = run.program.code;
+  const int64_t blocks = blocks_at_once(code, run.geometry);
+  int64_t bytes = blocks * group_bytes(code, run.geometry);
+  for (const Layout::Stretch& s : run.layout.stretches)
+    if (s.is_tracked && !s.is_sparse) bytes += (s.end - s.begin) / s.granule * kMarks;
+  if (bytes <= run.options.memory_limit) return;
+  throw Error(ErrorCode::kStepLimit,
+              "the checks of a launch of grid " + triple(run.geometry.grid) + " and block " +
+                  triple(run.geometry.block) + " need " + std::to_string(bytes) + " bytes, " + std::to_string(blocks) +
+                  (blocks == 1 ? " block" : " blocks") + " at once, of " + std::to_string(run.options.memory_limit) +
+                  " that are allowed; make the inputs smaller, or use fewer blocks that wait for one another",
+              "@" + code.name);
+}
 
 HostResult run_serial(const Run& run, Arena& arena) {
   const FloatState state;
@@ -485,6 +509,7 @@ HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<co
   const LaneProgram program(code);
   const Layout layout = layout_of(code, args);
   const Run run{program, geometry, options, layout, args};
+  check_memory(run);
   const bool is_sparse = std::any_of(layout.stretches.begin(), layout.stretches.end(),
                                      [](const Layout::Stretch& s) { return s.is_tracked && s.is_sparse; });
   // Several workers copy tracked memory and compare whole shadows, which sparse memory does not allow.

@@ -13,7 +13,7 @@
 // - If two threads access one element and one of them stores, a synchronisation that covers both stands between.
 // - Every thread of a block (of the grid) reaches a barrier (a grid barrier).
 // - An index fits the kernel's index type. An index from data lies inside its axis.
-// - A launch takes no more steps than the limit.
+// - A launch takes no more steps than the limit, and its checks no more memory.
 //
 //   Bytecode code = compile_bytecode(kernel);
 //   HostArgument x = HostArgument::memory(Dtype::kFloat, data, 200), n = HostArgument::scalar(Dtype::kIndex, {200});
@@ -76,6 +76,8 @@ class LaunchObserver;  // replay/host/launch_observer.h
 struct HostOptions {
   int threads = 1;                        // workers over blocks
   int64_t step_limit = int64_t{1} << 40;  // thread-instructions of a launch
+  // Bytes for the blocks of a launch that run at once and for the marks of its memory.
+  int64_t memory_limit = int64_t{1} << 34;
   HostChecks checks = {};
   BankCounter* banks = nullptr;        // of this kernel: counts bank conflicts; the launch runs on one thread
   LaunchObserver* observer = nullptr;  // is told every access; the launch runs on one thread
@@ -106,7 +108,8 @@ struct HostResult {
 };
 
 // Throws kBadInput if the number, kind or dtype of the arguments is not the kernel's, kLaunchLimit for a launch that no
-// GPU takes, kUnsupportedDtype for an op without arithmetic for its dtype. A grid or block of zero threads does
+// GPU takes, kStepLimit for one that needs more memory than the limit, kUnsupportedDtype for an op without arithmetic for
+// its dtype. A grid or block of zero threads does
 // nothing.
 HostResult run_kernel(const Bytecode& code, const LaunchDims& dims, std::span<const HostArgument> args,
                       const HostOptions& options = {});

@@ -108,6 +108,15 @@ void Machine::bind_calls(Group& g, Arena& arena) {
   }
 }
 
+int64_t group_bytes(const Bytecode& code, const Geometry& geometry) {
+  constexpr int64_t kMarks = 2 * sizeof(int32_t);  // of a granule
+  const auto lanes = int64_t{geometry.lanes};
+  const int64_t of_lane = int64_t{code.lane_bytes} + code.local_bytes + code.local_elements + code.mask_depth + 2;
+  const int64_t granules = code.shared_granule == 0 ? 0 : geometry.shared_bytes / code.shared_granule;
+  return code.uniform_bytes + of_lane * lanes + static_cast<int64_t>(code.code.size() * sizeof(Call)) +
+         (granules == 0 ? 0 : geometry.shared_bytes) + granules * kMarks;
+}
+
 void Machine::prepare(Group& g, Arena& arena, std::span<const HostArgument> args) {
   const auto lanes = static_cast<size_t>(geometry_.lanes);
   g.registers = arena.take((code_.uniform_bytes + 63) / 64 * 64 + code_.lane_bytes * lanes);
@@ -163,21 +172,32 @@ void Machine::advance(Group& g) {
   ++epoch_;
   set_clock(g);
   if (epoch_ < kMaxEpoch) return;
-  if (code_.has_grid_sync || code_.cluster_blocks > 0)
-    fail(g, ErrorCode::kStepLimit, 0, "more synchronisations than the checks can number");
+  if (code_.cluster_blocks > 0)
+    fail(g, ErrorCode::kStepLimit, 0,
+         "the blocks of a cluster synchronise more often than the checks can number; make the inputs smaller");
+  renumber_all(g);
+  phase_epoch_ = 2;
+  g.phase_epoch = 3;
+  epoch_ = kRenumberedNow;
+  set_clock(g);
+}
+
+// Makes room for later epochs while `g` runs. Other groups of the grid keep what their own memory holds.
+void Machine::renumber_all(Group& g) {
   for (const Space& s : spaces_) {
     renumber(s.writers, s.granules(), clock_, false);
     renumber(s.readers, s.granules(), clock_, false);
   }
-  if (g.shared_writers) {
+  const auto renumber_own = [&](Group& of) {
+    own_clock_.first = of.first_epoch << kEpochShift;
+    of.first_epoch = 3;
+    if (!of.shared_writers) return;
     const int64_t granules = geometry_.shared_bytes / code_.shared_granule;
-    renumber(g.shared_writers, granules, own_clock_, true);
-    renumber(g.shared_readers, granules, own_clock_, true);
-  }
-  phase_epoch_ = 2;
-  g.first_epoch = g.phase_epoch = 3;
-  epoch_ = kRenumberedNow;
-  set_clock(g);
+    renumber(of.shared_writers, granules, own_clock_, true);
+    renumber(of.shared_readers, granules, own_clock_, true);
+  };
+  if (together_.empty()) return renumber_own(g);
+  for (Group& of : together_) renumber_own(of);
 }
 
 void Machine::start(Group& g, int64_t block) {

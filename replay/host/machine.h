@@ -121,6 +121,9 @@ struct Space {
   int64_t granules() const { return bytes / granule; }
 };
 
+// The bytes that a group takes for its registers, its local and shared memory, and their marks.
+int64_t group_bytes(const Bytecode& code, const Geometry& geometry);
+
 enum class Status : uint8_t { kEnded, kWaits };
 
 class Machine {
@@ -129,6 +132,8 @@ class Machine {
 
   // Gives a group its memory, with constants and arguments. Global buffers are the caller's.
   void prepare(Group& g, Arena& arena, std::span<const HostArgument> args);
+  // The groups of a grid that synchronises, which all stand somewhere in the kernel until the last one ends.
+  void run_together(std::span<Group> groups) { together_ = groups; }
   void start(Group& g, int64_t block);
   Status run(Group& g);
   // Finishes a grid-wide synchronisation that every group has reached, and starts the next phase.
@@ -184,6 +189,7 @@ class Machine {
   void expect_whole(Group& g, std::string_view what);
   void advance(Group& g);
   void set_clock(const Group& g);
+  void renumber_all(Group& g);
 
   // -- accesses.cc
   void allocate(Group& g, const Instruction& i);
@@ -260,6 +266,7 @@ class Machine {
   const Geometry& geometry_;
   const HostOptions& options_;
   std::vector<Space> spaces_;
+  std::span<Group> together_;
   struct Place {
     size_t offset = 0;  // bytes from Group::registers
     uint8_t stride = 0;

@@ -92,6 +92,13 @@ def test_several_programs_are_judged_from_one_text(tmp_path):
     assert findings and all(f["message"].startswith("@case_42949677") for f in findings)
 
 
+def test_blocks_that_wait_for_one_another_stay_within_the_memory_of_a_process():
+    """The host executor refuses 4096 blocks of 55 KB of shared memory, which all would have theirs at once."""
+    case = ROOT / "tests/fuzz/findings/blocks_that_wait_with_much_shared_memory.fir"
+    findings, summary = fuzz("--case", case, "--oracle", "host-checks", "--memory", 1500)
+    assert not findings and not summary["valid"]
+
+
 @needs_defects
 def test_a_program_is_judged_under_a_defect():
     findings, _ = fuzz("--case", SWIZZLED, "--defect", "almost-exact-equal-extent")

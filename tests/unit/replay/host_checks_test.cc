@@ -1,4 +1,5 @@
 // Each check of the host executor: a kernel that breaks the rule, and one that nearly does.
+#include "replay/device/device.h"
 #include "tests/support/expect_error.h"
 #include "tests/unit/replay/host_runner.h"
 
@@ -351,6 +352,56 @@ TEST(HostChecks, MoreBarriersThanEpochs) {
     else
       expect_clean(r);
   }
+}
+
+// Every block of a grid that synchronises has its memory at once. A launch for which that is too much runs no block.
+TEST(HostChecks, MemoryOfBlocksThatWaitForOneAnother) {
+  constexpr int64_t kElements = 1000, kBlocks = 200, kAllowed = 1 << 20;
+  for (const bool waits : {false, true})
+    for (const int64_t allowed : {kAllowed, 8 * kAllowed}) {
+      HostKernel k;
+      const ValueId c = k.input<uint32_t>("c", {0});
+      const ValueId y = k.output<float>("y", 8 * kBlocks);
+      k.shared(Dtype::kFloat, kElements);
+      k.store(y, k.global_thread(), constant(k.graph, Dtype::kFloat, {}));
+      if (waits) k.effect(OpKind::kGridBarrier, {c});
+      const LaunchDims dims{.grid = {kBlocks, 1, 1}, .block = {8, 1, 1}, .shared_bytes = 4 * kElements};
+      if (!waits || allowed > kAllowed) {
+        expect_clean(k.run(dims, {.memory_limit = allowed}));
+        continue;
+      }
+      try {
+        k.run(dims, {.memory_limit = allowed});
+        ADD_FAILURE() << "a launch beyond the limit runs";
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code, ErrorCode::kStepLimit);
+        EXPECT_NE(std::string(e.what()).find("200 blocks at once, of 1048576"), std::string::npos) << e.what();
+      }
+      EXPECT_EQ(k.buffers["y"].written, std::vector<uint8_t>(8 * kBlocks, 0));
+    }
+}
+TEST(HostChecks, MarksOfALaunchCountAsItsMemory) {
+  HostKernel k;
+  const ValueId y = k.output<int8_t>("y", 10000);
+  k.store(y, k.thread_x(), k.op(OpKind::kCast, {k.thread_x()}, Dtype::kInt8));
+  expect_clean(k.run(kOneBlock, {.memory_limit = 90000}));
+  EXPECT_THROW(k.run(kOneBlock, {.memory_limit = 80000}), Error);
+}
+TEST(HostChecks, ADeviceMakesNoTensorBeyondItsLimit) {
+  const auto device = make_host_device({.memory_limit = 1000});
+  const auto makes = [&](std::vector<int64_t> shape) {
+    try {
+      device->allocate(Dtype::kFloat, std::move(shape), {}, false);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code, ErrorCode::kOutOfMemory);
+      return false;
+    }
+    return true;
+  };
+  EXPECT_TRUE(makes({25, 10}));
+  EXPECT_FALSE(makes({25, 11}));
+  EXPECT_FALSE(makes({int64_t{1} << 40, int64_t{1} << 40}));
+  EXPECT_TRUE(makes({1000, 0, 1000}));
 }
 
 // -- checks that are off, and refusals

@@ -219,5 +219,73 @@ TEST(HostSynchronisation, DivergentGridBarrier) {
   expect_finding(grid_barriers(false, 1), ErrorCode::kUnwrittenRead, "%c[0]");
 }
 
+// Marks are renumbered while blocks wait for one another; older marks keep their meaning, those of a block's shared
+// memory too. `moved`: each block reads what it stored; what the other one stored before the waits, which is
+// ordered; or what the other one stores after them, which is not.
+enum class Moved { kOwn, kBefore, kAfter };
+HostResult many_grid_barriers(Moved moved) {
+  HostKernel k;
+  const ValueId c = k.input<uint32_t>("c", {0});
+  const ValueId y = k.output<float>("y", 16), z = k.output<float>("z", 16);
+  const ValueId s = k.shared(Dtype::kFloat, 8);
+  const ValueId i = k.global_thread(), t = k.thread_x();
+  const ValueId far = k.op(OpKind::kSub, {k.index(15), i}, Dtype::kIndex);
+  const auto wait = [&](int64_t times) {
+    ValueId turn;
+    k.begin_for(k.index(0), k.index(times), k.index(1), turn);
+    k.effect(OpKind::kGridBarrier, {c});
+    k.region = Graph::body();
+  };
+  // A wait takes three epochs. The stores have late marks, so that only new numbers order them before what follows.
+  wait(160000);
+  k.store(s, t, k.to_float(i));
+  k.store(y, i, k.to_float(i));
+  wait(40000);
+  if (moved == Moved::kOwn) k.store(z, i, k.load(s, k.op(OpKind::kSub, {k.index(7), t}, Dtype::kIndex)));
+  if (moved == Moved::kAfter) k.store(y, i, k.to_float(t));
+  if (moved != Moved::kOwn) k.store(z, i, k.load(y, far));
+  const HostResult r = k.run(kTwoBlocks);
+  if (!r.finding) {
+    EXPECT_EQ(k.values<float>("z")[8], 7 + (moved == Moved::kOwn ? 8 : 0));
+  }
+  return r;
+}
+TEST(HostSynchronisation, MoreGridBarriersThanEpochs) {
+  expect_clean(many_grid_barriers(Moved::kOwn));
+  expect_clean(many_grid_barriers(Moved::kBefore));
+  expect_finding(many_grid_barriers(Moved::kAfter), ErrorCode::kRace, "%y[8]");
+}
+// The marks of two blocks are renumbered in the middle of a phase: what one block stored there, the other may not read.
+TEST(HostSynchronisation, MoreBarriersThanEpochsBetweenTwoOfTheGrid) {
+  for (const bool is_racy : {false, true}) {
+    HostKernel k;
+    const ValueId c = k.input<uint32_t>("c", {0});
+    const ValueId y = k.input<float>("y", ramp(16));
+    const ValueId z = k.output<float>("z", 16), w = k.output<float>("w", 16);
+    const ValueId s = k.shared(Dtype::kFloat, 8);
+    const ValueId i = k.global_thread(), t = k.thread_x();
+    k.store(s, t, k.to_float(i));
+    k.effect(OpKind::kGridBarrier, {c});
+    k.store(y, i, k.to_float(i));
+    ValueId turn;
+    k.begin_for(k.index(0), k.index(400000), k.index(1), turn);
+    k.barrier();
+    k.region = Graph::body();
+    const ValueId far = k.op(OpKind::kSub, {k.index(15), i}, Dtype::kIndex);
+    if (is_racy) k.store(z, i, k.load(y, far));
+    k.effect(OpKind::kGridBarrier, {c});
+    if (!is_racy) k.store(z, i, k.load(y, far));
+    k.store(w, i, k.load(s, k.op(OpKind::kSub, {k.index(7), t}, Dtype::kIndex)));
+    const HostResult r = k.run(kTwoBlocks);
+    if (is_racy) {
+      expect_finding(r, ErrorCode::kRace, "%y[8]");
+    } else {
+      expect_clean(r);
+      EXPECT_EQ(k.values<float>("z")[0], 15);
+      EXPECT_EQ(k.values<float>("w")[8], 15);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fusebox
