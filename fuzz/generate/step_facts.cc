@@ -42,6 +42,17 @@ void StepMaker::facts() {
     if (bound >= 1) step.operands[first + kind] = StepOperand::number(bound);
   };
   const int64_t wrong = random_.one_in(12) ? 1 : 0;
+  // A number that one size is larger than, or as large as, most often only just.
+  if (first == 1 && product > 0 && random_.one_in(3)) {
+    const size_t kind = random_.one_in(2) ? kAtMost : kBelow;
+    const int64_t slack = random_.one_in(2) ? 0 : random_.between(0, 9);
+    const int64_t least = product + wrong - slack - (kind == kBelow ? 1 : 0);
+    if (least < 1) return;
+    step.operands[first + kind] = step.operands[0];
+    step.operands[0] = StepOperand::number(least);
+    take(std::move(step));
+    return;
+  }
   for (uint64_t count = random_.one_in(4) ? 2 : 1; count > 0; --count) {
     switch (random_.below(kKinds)) {
       case kMultipleOf:

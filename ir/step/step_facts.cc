@@ -30,13 +30,12 @@ class Facts {
     check();
     if (!c_.target) return;
     c_.begin();
-    Graph& g = *c_.target;
     ValueId product;
     std::string name;
     for (uint32_t i = 0; i < ranges_[kProduct].count; ++i) {
-      const ValueId v = c_.value(i);
+      const ValueId v = c_.scalar(i);
       product = product ? add(OpKind::kMul, product, v, Dtype::kIndex) : v;
-      name += (name.empty() ? "%" : " * %") + g[v].name;
+      name += (name.empty() ? "" : " * ") + c_.place(i);
     }
     for (size_t slot = kMultipleOf; slot < kFactSlots; ++slot) {
       if (!states(slot)) continue;
@@ -56,8 +55,10 @@ class Facts {
   void check() const {
     const auto count = ranges_[kProduct].count;
     if (count == 0) c_.refuse("assume lists the sizes that it is about, such as [%n]");
+    if (count == 1 && c_.step.operands[0].is_integer()) return check_least();
     for (uint32_t i = 0; i < count; ++i) {
-      if (c_.step.operands[i].is_integer()) c_.refuse("assume lists sizes, and not numbers; name a size such as %n");
+      if (c_.step.operands[i].is_integer())
+        c_.refuse("assume lists sizes, or one number that is below a size or at most a size; name a size such as %n");
       const ValueId v = c_.value(i);
       if (c_.g[v].kind != ValueKind::kScalar || c_.g[v].dtype != Dtype::kIndex)
         c_.refuse("a fact is about scalars of dtype index, such as a size", c_.place(i), ErrorCode::kStepReferent);
@@ -71,8 +72,23 @@ class Facts {
     if (!states_one) c_.refuse("assume states no fact; add multiple_of, at_most, below or equal, and a number over 0");
   }
 
+  // A number that a size is larger than, or as large as.
+  void check_least() const {
+    const int64_t least = c_.step.operands[0].integer;
+    if (least < 1 || least > kLargest) c_.refuse("a fact compares with a number from 1 to 2^62", c_.place(0));
+    for (size_t slot = kMultipleOf; slot < kFactSlots; ++slot) {
+      const bool is_least = slot == kAtMost || slot == kBelow;
+      if (states(slot) && (!is_least || c_.step.operands[at(slot)].is_integer()))
+        c_.refuse("a fact about a number says that it is below a size, or at most a size; write `assume [8] below %n`");
+      if (states(slot)) check_bound(slot);
+    }
+    if (!states(kAtMost) && !states(kBelow))
+      c_.refuse("assume states no fact about the number; add below or at_most, and a size");
+  }
+
+  static constexpr int64_t kLargest = int64_t{1} << 62;
+
   void check_bound(size_t slot) const {
-    constexpr int64_t kLargest = int64_t{1} << 62;
     const StepOperand& o = c_.step.operands[at(slot)];
     if (o.is_integer()) {
       if (o.integer < 1 || o.integer > kLargest)

@@ -198,7 +198,11 @@ ValueId KernelEmitter::emit_condition(IndexAlgebra& algebra, const Condition& c,
     return kernel_.compare(c.compare, thread_index(*c.guard), bound);
   }
   const ValueId value = emit_form(algebra, c.value);
-  return kernel_.compare(c.compare, value, emit_form(algebra, c.bound));
+  const ValueId holds = kernel_.compare(c.compare, value, emit_form(algebra, c.bound));
+  if (c.begins == 0 || kernel_.constant_of(holds)) return holds;
+  const ValueId early = kernel_.compare(OpKind::kLt, node_index_[c.node], kernel_.index(c.begins));
+  if (const auto known = kernel_.constant_of(early)) return *known != 0 ? early : holds;
+  return kernel_.op(OpKind::kLogicalOr, {early, holds}, Dtype::kBool);
 }
 
 ValueId KernelEmitter::emit_conditions(Site& site, MemoryType stored) {

@@ -75,6 +75,9 @@ struct Condition {
   CheckKind kind = CheckKind::kDomain;
   DomainId domain;  // the checked domain, or the thread loop whose launch may be larger
   CheckReason reason = CheckReason::kSplitInput;
+  // It holds at the first iterations of a loop, whatever the others are: below `begins` of the loop at this node.
+  uint32_t node = LoopNode::kNoNode;
+  int64_t begins = 0;
   auto operator<=>(const Condition&) const = default;
 };
 

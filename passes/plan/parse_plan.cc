@@ -382,6 +382,11 @@ class PlanParser {
                                              : OpKind::kLt;
     if (c.compare == OpKind::kLt) line.expect("<");
     if (!is_last) c.bound = form(line, view);
+    if (line.accept("from")) {
+      c.begins = line.number();
+      line.expect("of");
+      c.node = line.node();
+    }
     line.expect("because");
     c.reason = reason(line);
     if (line.accept("of")) c.domain = names_.domain(line);

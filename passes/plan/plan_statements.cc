@@ -12,6 +12,8 @@
 namespace fusebox {
 namespace {
 
+constexpr int64_t kMostUnrolled = 64;  // iterations of a loop of which each is looked at
+
 class StatementPlanner {
  public:
   explicit StatementPlanner(KernelPlan& plan) : plan_(plan), g_(*plan.graph) {}
@@ -44,6 +46,7 @@ class StatementPlanner {
       out.writes.push_back({op.results[0], out.vector->target, {}, {}});
       out.conditions = conditions_of(plan_, view, s.kind);
       rely_on_conditions(view, index);
+      begin_checks(view, index);
       return;
     }
     // An accumulator is filled, and exchanged, by every thread.
@@ -54,6 +57,51 @@ class StatementPlanner {
     if (!is_reduced || s.kind == StatementKind::kFinal)
       for (size_t i = 0; i < op.results.size(); ++i) out.writes.push_back(write(view, op, i));
     rely_on_conditions(view, index);
+    begin_checks(view, index);
+  }
+
+  // Where a loop of a few iterations runs over the end of an axis, only its last iterations may lie behind the end. Facts
+  // about the axis tell which. A check of the others has no effect once the loop is unrolled.
+  void begin_checks(StatementView& view, uint32_t index) {
+    std::vector<Condition>& conditions = plan_.statements[index].conditions;
+    // A thread that is launched where a loop has no iteration may rely on the whole check (drop_own_dimensions).
+    for (uint32_t n : view.path) {
+      if (n == LoopNode::kNoNode || !plan_.launched_empty.contains(plan_.parallel_of(n))) continue;
+      const auto is_of_loop = [&](const Condition& c) {
+        return c.kind == CheckKind::kLoopExtent && c.guard == plan_.parallel_of(n);
+      };
+      if (std::ranges::none_of(conditions, is_of_loop)) return;
+    }
+    for (Condition& c : conditions) {
+      if (c.guard || c.compare != OpKind::kLt || c.kind != CheckKind::kDomain) continue;
+      for (size_t k = view.path.size(); k-- > 0 && c.begins == 0;) {
+        const uint32_t n = view.path[k];
+        if (n == LoopNode::kNoNode || is_thread(plan_.parallel_of(n))) continue;
+        c.begins = first_in_doubt(view, c, k);
+        if (c.begins > 0) c.node = n;
+      }
+      if (c.begins > 0 && plan_.defects().has(Defect::kCheckBeginsLate)) ++c.begins;
+    }
+  }
+
+  // The number of a loop's first iterations at which the condition holds; 0 for a loop that is not unrolled.
+  int64_t first_in_doubt(StatementView& view, const Condition& c, size_t position) const {
+    IndexAlgebra& algebra = view.algebra;
+    const int loop = static_cast<int>(view.path[position]);
+    const auto extent = algebra.constant_value(view.own.extent(plan_.loops_of(view.op)[position]));
+    if (!extent || *extent < 2 || *extent > kMostUnrolled || !algebra.depends_on(c.value, loop)) return 0;
+    const auto linear = algebra.linear_in(c.value, loop);
+    if (!linear || !algebra.prove_nonneg(linear->coefficient)) return 0;
+    const auto holds_at = [&](int64_t i) {
+      const Form value = algebra.add(algebra.mul(linear->coefficient, algebra.constant(i)), linear->rest);
+      return algebra.prove_less(value, c.bound);
+    };
+    int64_t holds = 0, open = *extent;  // it holds below the one; whether it does below the other is not known
+    while (holds < open) {
+      const int64_t middle = (holds + open + 1) / 2;
+      holds_at(middle - 1) ? holds = middle : open = middle - 1;
+    }
+    return holds;
   }
 
   // Simplifies what a statement reads and writes by its own conditions: it does neither where one of them fails.
@@ -253,6 +301,8 @@ class StatementPlanner {
   std::optional<Condition> at_last_point(StatementView& view, Condition c, const std::vector<uint32_t>& nodes) const {
     IndexAlgebra& algebra = view.algebra;
     const auto& loop = plan_.loops_of(view.op);
+    c.begins = 0;
+    c.node = LoopNode::kNoNode;
     if (!c.guard && (c.compare == OpKind::kLt || c.compare == OpKind::kGe))
       c.value = without_terms(view, c.value, nodes,
                               c.compare == OpKind::kLt && !plan_.defects().has(Defect::kUnswitchTermLow));

@@ -263,6 +263,7 @@ class PlanPrinter {
     std::string text = c.guard ? "thread " + std::string(fusebox::text(*c.guard)) : forms.form(c.value);
     text += c.kind == CheckKind::kLastBlock ? " came last"
                                             : " " + std::string(comparison(c.compare)) + " " + forms.form(c.bound);
+    if (c.begins > 0) text += " from " + std::to_string(c.begins) + " of " + node_text(c.node);
     text += " because " + std::string(row_of(c.reason).text);
     if (c.domain) text += " of " + names_.domain(c.domain);
     return text;

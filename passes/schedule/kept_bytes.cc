@@ -28,7 +28,27 @@ void each_kept(const Graph& g, const ReductionSpace& space, const F& f) {
   }
 }
 
+template <class Counts>
+int64_t bytes_of_full_inputs(const Graph& g, const ReductionSpace& space, const Counts& counts) {
+  int64_t bytes = 0;
+  for (ValueId v : inputs(g))
+    if (g.is_tensor(v) && space.is_full(v) && counts(v)) bytes += size_bytes(g[v].dtype);
+  return std::max<int64_t>(bytes, 1);
+}
+
 }  // namespace
+
+int64_t loaded_bytes(const Graph& g, const ReductionSpace& space) {
+  return bytes_of_full_inputs(g, space, [](ValueId) { return true; });
+}
+
+int64_t row_bytes(const Graph& g, const ReductionSpace& space) {
+  return bytes_of_full_inputs(g, space, [&](ValueId v) {
+    return std::ranges::any_of(g.tensor_of(v).logical, [&](DomainId d) {
+      return g[d].iter_type == IterType::kIteration && space.axis_of(d) && !space.is_reduced(space.axis_of(d));
+    });
+  });
+}
 
 int64_t kept_bytes(const Graph& g, const ReductionSpace& space) {
   int64_t bytes = 0;
@@ -56,10 +76,25 @@ int64_t repeated_bytes(const Graph& g, const ReductionSpace& space) {
       if (v && g.is_tensor(v) && reads_by_loops(g, ops[i], v))
         needed[v.index].insert(needed[made.index].begin(), needed[made.index].end());
   }
-  int64_t bytes = 0;
-  for (ValueId v : inputs(g))
-    if (g.is_tensor(v) && space.is_full(v) && needed[v.index].size() > 1) bytes += size_bytes(g[v].dtype);
-  return std::max<int64_t>(bytes, 1);
+  return bytes_of_full_inputs(g, space, [&](ValueId v) { return needed[v.index].size() > 1; });
+}
+
+bool makes_again_cheaply(const Graph& g, const ReductionSpace& space) {
+  return std::ranges::all_of(tensor_ops(g), [&](OpId id) {
+    const Op& op = g[id];
+    if (!space.is_full(op.results[0]) || space.passes_of(op.results[0]).size() < 2) return true;
+    if (demands(op.kind, kMetadata) || op.attrs.flag(AttrKey::kFast)) return true;
+    switch (op.kind) {
+      case OpKind::kCast:
+      case OpKind::kNeg:
+      case OpKind::kAdd:
+      case OpKind::kSub:
+      case OpKind::kMul:
+        return true;
+      default:  // any other: it costs more, or is no arithmetic
+        return false;
+    }
+  });
 }
 
 int64_t column_bytes(const Graph& g, const ReductionSpace& space) {

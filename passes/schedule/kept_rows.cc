@@ -35,8 +35,9 @@ std::vector<int64_t> elements_at_once(const KeptRows& r, const DeviceProperties&
 
 // Where rows fill the GPU, fewer threads with more elements exchange less. Running moments are combined most cheaply in one
 // thread. Rows that are kept as they were loaded leave registers for more loads. Rows of 16 bits an element that are only
-// read, by narrow accesses, wait longer for memory than for barriers: moments of [11749, 5754] in f16 took 98.6 µs by 32
-// elements of a thread on an H100, and 76.1 by 16. With vectors of 16 bytes, [16384, 4096] took 46.2 by 32, and 49.8 by 16.
+// read, by narrow accesses which are all checked, are read soonest by many threads: moments of [11749, 5754] in f16 took
+// 98.6 µs by 32 elements of a thread on an H100, and 76.1 by 16. Where only the last accesses are checked, they take 47.5
+// by 32, and 54.1 by 16.
 std::vector<int64_t> elements_of_thread(const KeptRows& r, const DeviceProperties& device) {
   std::vector<int64_t> result = elements_at_once(r, device);
   if (r.are_few) {
@@ -47,8 +48,12 @@ std::vector<int64_t> elements_of_thread(const KeptRows& r, const DevicePropertie
     return {std::clamp(power_of_two_from(2 * kBytesOfThread / r.kept_inputs), kLeastElements, 2 * kManyElements),
             kManyElements};
   const int64_t most = r.has_moments ? 2 * kManyElements : kManyElements;
-  const bool waits = !r.stores_rows && !r.has_full_vectors && r.bytes <= 2;
-  const int64_t wanted = waits ? kElementsOfNarrow : (r.has_moments ? 2 : 1) * kBytesOfThread / r.bytes;
+  const bool waits = !r.stores_rows && !r.has_full_vectors && r.bytes <= 2 && !r.ends_known;
+  // Weights of columns are found in a cache, so they matter less than loads of rows do. By vectors, up to 16 elements.
+  const int64_t most_by_rows = r.has_full_vectors || !r.ends_known ? kElementsOfWeights : kManyElements;
+  const int64_t by_rows = std::min(kBytesOfThread / r.row_bytes, most_by_rows);
+  const int64_t by_bytes = std::max(kBytesOfThread / r.bytes, by_rows);
+  const int64_t wanted = waits ? kElementsOfNarrow : (r.has_moments ? 2 : 1) * by_bytes;
   result.insert(result.end(), {std::clamp(power_of_two_from(wanted), kLeastElements, most), kManyElements});
   return result;
 }

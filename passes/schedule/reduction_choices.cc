@@ -119,8 +119,19 @@ class Chooser {
   // H100, batch norm of [32, 256, 3136] in f32 took 79 µs so, and 109 µs in blocks that read channels again.
   std::optional<Heuristics> in_many_clusters() {
     if (!fills_gpu(kBlocksOfCluster) || !has_full_vectors() || !(stores_rows() || loses_rows())) return std::nullopt;
-    return in_cluster_of(kBlocksOfCluster);
+    // Softmax of [3000, 12000] in f32 took 99.6 µs by eight blocks of three warps on an H100, and 93.2 by two of twelve;
+    // [3000, 30000] took 250 by four of sixteen, and 236 by eight of eight.
+    std::optional<Heuristics> best;
+    for (int64_t blocks = kBlocksOfCluster; blocks > 1; blocks /= 2)
+      if (const auto h = in_cluster_of(blocks)) {
+        best = h;
+        if (h->number("warps") >= kWarpsOfCluster || h->has("keep")) break;
+      }
+    return best;
   }
+  // Whether two exchanges in each row cost more than the other blocks of a multiprocessor would gain: layer norm of
+  // [1271, 30528] in f32 took 119 µs in clusters of eight on an H100, 116 in those of two, and 112 in single blocks.
+  bool exchanges_twice() const { return space_.passes > 2 && kept_bytes(view_.fusion, space_) <= 4; }
 
   // Whether blocks that read rows again disturb the L2 cache with nothing else.
   bool reads_rows_alone() const {
@@ -206,10 +217,17 @@ class Chooser {
       if (warps > 1 && blocks > held_of(warps) && 2 * blocks <= 3 * held_of(warps)) warps /= 2;
       // Narrow accesses leave registers for more: [2432, 25314] in bf16 took 57.5 µs by blocks of 128 threads, and 47.6 by 256.
       const int64_t each = ceil_div(blocks, view_.device.multiprocessors);
-      while (may_slice && access_.vector * bytes_of_loads() <= kNarrowBytes && 2 * warps * lanes <= most_threads &&
+      while (access_.vector * bytes_of_loads() <= kNarrowBytes && 2 * warps * lanes <= most_threads &&
              2 * warps * lanes * each <= view_.device.threads * 7 / 8 &&
              ceil_div(sizes_.row, 2 * warps * kUnroll) > kMostRounds)
         warps *= 2, held = each;
+      // [1000, 90001] in f16 took 85.2 µs by blocks of 256 threads on an H100, and 75.1 by 512 with longer walks.
+      if (access_.vector * bytes_of_loads() <= kNarrowestBytes &&
+          ceil_div(sizes_.row, kThreadsOfLongColumns / lanes * kLongUnroll) > kMostRounds) {
+        warps = kThreadsOfLongColumns / lanes;
+        most_unroll = kLongUnroll;
+        held = kMostHeldOfColumns;
+      }
       if (is_short && ceil_div(sizes_.row, warps * kUnroll) > kMostRounds) most_unroll = kLongUnroll;
       // Loads of a few rounds are under way together: [500, 700] in f32 took 6.2 µs in four rounds, and 4.9 in one.
       const int64_t one_round = std::min(power_of_two_from(ceil_div(sizes_.row, warps)), kMostRounds * kUnroll);
@@ -297,9 +315,9 @@ class Chooser {
   struct Block {
     int64_t lanes = 0, warps = 1, chunks = 0, unroll = 1, rows = 1, slices = 1, most_rows = 0, most_columns = 0;
     int64_t walk = 0, walkers = 0;
-    int64_t blocks = 1;  // of a multiprocessor
-    int64_t longest = 0;
-    int64_t cluster = 0;  // blocks that share a row in registers
+    int64_t blocks = 1;              // of a multiprocessor
+    int64_t longest = 0, least = 0;  // elements of a row
+    int64_t cluster = 0;             // blocks that share a row in registers
   };
 
   // What threads keep of each element of a row: `bytes` in registers, of the inputs alone if what is made of them is made
@@ -314,7 +332,8 @@ class Chooser {
   std::optional<Heuristics> in_block(int64_t cluster) {
     Kept kept{kept_bytes(view_.fusion, space_)};
     std::optional<Block> block = block_of(cluster, kept);
-    if (fills_gpu(cluster) && (!block || cluster > 0 || held(*block, kept) < kLeastHeld) && makes_again_cheaply())
+    if (fills_gpu(cluster) && (!block || cluster > 0 || held(*block, kept) < kLeastHeld) &&
+        makes_again_cheaply(view_.fusion, space_))
       if (const Kept of_inputs{repeated_bytes(view_.fusion, space_), true};
           of_inputs.bytes < most_kept_bytes(view_.fusion, space_))
         if (const auto other = block_of(cluster, of_inputs)) {
@@ -332,7 +351,9 @@ class Chooser {
     return h;
   }
 
+  // The best block. For rows that are stored, the best one of which a multiprocessor holds several, if there is one.
   std::optional<Block> block_of(int64_t cluster, Kept kept) const {
+    std::optional<Block> alone;
     for (int64_t elements : elements_of_thread(cluster, kept)) {
       const int64_t most = std::max<int64_t>(elements / access_.vector, 1);
       int64_t chunks = std::min(most, power_of_two_from(accesses_of_warp()));
@@ -341,13 +362,19 @@ class Chooser {
       chunks = std::max<int64_t>(ceil_div(accesses_of_warp(), *warps), 1);  // others would be checks of what no row has
       // Rows of several warps would wait for one another in the barriers of a block, and those of clusters are few.
       const bool is_alone = *warps > 1 || cluster > 0;
-      const int64_t rows = is_alone ? 1 : rows_of_block(view_.device.warp, kThreadsOfKeptRows, 1);
+      const int64_t rows = is_alone ? 1 : rows_of_block(view_.device.warp, threads_of_rows(), 1);
       if (view_.defects.has(Defect::kChunksFew)) chunks = std::max<int64_t>(chunks / 2, 1);
       const Block block{.warps = *warps, .chunks = chunks, .rows = rows, .cluster = cluster};
-      if (!are_many_clusters(cluster) || held(block, kept) >= kLeastHeld) return block;
+      const bool may_be_alone = !fills_gpu(cluster) || (cluster == 0 && !stores_rows());
+      if (may_be_alone || held(block, kept) >= kLeastHeld) return block;
+      if (cluster == 0 && !alone) alone = block;
     }
-    return std::nullopt;
+    return alone;
   }
+
+  // Of a block whose warps have a row each. Rows that are only read wait for nothing but loads: moments of [30000, 602] in
+  // f16 took 18.7 µs by 256 threads on an H100, and 17.0 by 64.
+  int64_t threads_of_rows() const { return stores_rows() ? kThreadsOfKeptRows : kThreadsOfReadRows; }
 
   // The registers of a thread that keeps so many accesses of `bytes` for each element.
   int64_t registers_of(int64_t chunks, int64_t bytes) const {
@@ -367,31 +394,7 @@ class Chooser {
   bool are_many_clusters(int64_t cluster) const { return cluster > 0 && fills_gpu(cluster); }
   bool has_full_vectors() const { return access_.vector * access_.bytes >= kVectorBytes; }
 
-  // Whether a thread loses little if it computes again, in every pass, what it makes of the inputs.
-  bool makes_again_cheaply() const {
-    const Graph& g = view_.fusion;
-    return std::ranges::all_of(tensor_ops(g), [&](OpId id) {
-      const Op& op = g[id];
-      if (!space_.is_full(op.results[0]) || space_.passes_of(op.results[0]).size() < 2) return true;
-      if (demands(op.kind, kMetadata) || op.attrs.flag(AttrKey::kFast)) return true;
-      switch (op.kind) {
-        case OpKind::kCast:
-        case OpKind::kNeg:
-        case OpKind::kAdd:
-        case OpKind::kSub:
-        case OpKind::kMul:
-          return true;
-        default:  // any other: it costs more, or is no arithmetic
-          return false;
-      }
-    });
-  }
-
-  bool stores_rows() const {
-    return std::ranges::any_of(outputs(view_.fusion), [&](const OutputRef& out) {
-      return view_.fusion.is_tensor(out.value) && space_.is_full(out.value);
-    });
-  }
+  bool stores_rows() const { return fusebox::stores_rows(view_.fusion, space_); }
 
   int64_t accesses_of_warp() const { return ceil_div(sizes_.row, access_.vector * view_.device.warp); }
 
@@ -414,6 +417,7 @@ class Chooser {
   Heuristics kept_row(Block b, int64_t shorter) {
     b.lanes = view_.device.warp;
     b.longest = std::max<int64_t>(b.cluster, 1) * b.lanes * b.warps * b.chunks * access_.vector - shorter;
+    if (b.chunks > 1 && b.cluster == 0) b.least = least_of(view_.sizes, space_.reduced);
     return plan("registers", b);
   }
 
@@ -440,6 +444,7 @@ class Chooser {
                                                             {"threads", b.lanes * b.warps * b.rows},
                                                             {"blocks", b.blocks},
                                                             {"longest", b.longest},
+                                                            {"least", b.least},
                                                             {"cluster", b.cluster}};
     for (const auto& [key, number] : numbers)
       if (number > 0) h_.set(key, number);
@@ -491,18 +496,10 @@ class Chooser {
     return std::clamp<int64_t>((has_moments() ? kThreadsOfFewRows : view_.device.block_threads) / threads, 1,
                                kMostBlocks);
   }
-  bool has_moments() const {
-    return std::ranges::any_of(space_.reductions,
-                               [&](ValueId v) { return view_.fusion[view_.fusion[v].def].kind == OpKind::kWelford; });
-  }
+  bool has_moments() const { return fusebox::has_moments(view_.fusion, space_); }
 
-  // The bytes that full inputs have for an element of a row, and how many such inputs there are.
-  int64_t bytes_of_loads() const {
-    int64_t bytes = 0;
-    for (ValueId v : inputs(view_.fusion))
-      if (view_.fusion.is_tensor(v) && space_.is_full(v)) bytes += size_bytes(view_.fusion[v].dtype);
-    return std::max<int64_t>(bytes, 1);
-  }
+  int64_t bytes_of_loads() const { return loaded_bytes(view_.fusion, space_); }
+  // Full inputs.
   int64_t loads_of_pass() const {
     return std::ranges::count_if(inputs(view_.fusion),
                                  [&](ValueId v) { return view_.fusion.is_tensor(v) && space_.is_full(v); });
@@ -513,12 +510,14 @@ class Chooser {
                                         .accesses = accesses_of_warp(),
                                         .vector = access_.vector,
                                         .bytes = bytes_of_loads(),
+                                        .row_bytes = row_bytes(view_.fusion, space_),
                                         .kept_inputs = kept.is_of_inputs ? kept.bytes : 0,
                                         .cluster = cluster,
                                         .are_few = !fills_gpu(cluster),
                                         .has_moments = has_moments(),
                                         .has_full_vectors = has_full_vectors(),
-                                        .stores_rows = stores_rows()},
+                                        .stores_rows = stores_rows(),
+                                        .ends_known = least_of(view_.sizes, space_.reduced) > 1},
                                        view_.device);
   }
 
@@ -547,7 +546,7 @@ std::optional<Heuristics> choose_passes(const ScheduleView& view, const Reductio
     if (auto h = chooser.in_cluster()) return h;
     Chooser clusters = chooser;
     const auto h = chooser.in_registers();
-    if (!h || chooser.is_held_once())
+    if (!h || (chooser.is_held_once() && !chooser.exchanges_twice()))
       if (auto many = clusters.in_many_clusters()) return many;
     if (h && chooser.is_held_once() && clusters.reads_rows_alone()) return clusters.in_strips(false);
     if (h) return h;

@@ -10,7 +10,8 @@ inline constexpr int64_t kLongUnroll = 8;      // the same where a pass reads on
 inline constexpr int64_t kMostRounds = 4;      // of a thread over its part of a row, without other blocks for the rest
 inline constexpr int64_t kBytesOfRound = 128;  // that a thread loads together, where its column takes one round
 inline constexpr int64_t kBytesOfThread = 64;  // of a row that a thread loads into registers
-inline constexpr int64_t kElementsOfNarrow = 16;  // of a row of 16-bit numbers, only read, by narrow accesses
+inline constexpr int64_t kElementsOfWeights = 16;  // of a thread whose loads are of weights too, if rows allow them
+inline constexpr int64_t kElementsOfNarrow = 16;   // of a row of 16-bit numbers, only read, by narrow accesses
 // Of a block where a GPU is not full, unless threads would keep too much.
 inline constexpr int64_t kThreadsOfFewRows = 512;
 inline constexpr int64_t kLeastElements = 8;         // of a row, where a thread keeps sums of columns too
@@ -19,6 +20,7 @@ inline constexpr int64_t kManyElements = 32;         // for rows that would be t
 inline constexpr int64_t kOtherRegisters = 32;       // that a thread needs beside its part of a row
 inline constexpr int64_t kThreadsOfShortRows = 128;  // of a block that takes several rows
 inline constexpr int64_t kThreadsOfKeptRows = 256;   // the same where rows are kept in registers
+inline constexpr int64_t kThreadsOfReadRows = 64;    // the same where they are stored nowhere
 inline constexpr int64_t kThreadsOfSums = 512;       // the same where a row is read once
 inline constexpr int64_t kStripThreads = 512;
 // The same for rows of at least so many accesses that are no running moments.
@@ -46,6 +48,8 @@ inline constexpr int64_t kLongRow = 8;
 // Of a row that several blocks share and wait for one another's results.
 inline constexpr int64_t kSharedAccesses = 12288;
 inline constexpr int64_t kBlocksOfCluster = 8;
+inline constexpr int64_t kWarpsOfCluster =
+    8;  // of each of its blocks, so that a row's exchange takes no more than its loads
 inline constexpr int64_t kLeastHeld = 2;    // blocks of a multiprocessor: one loads while another exchanges
 inline constexpr int64_t kSlicesOfRow = 4;  // by multiprocessors, for rows that are read once
 inline constexpr int64_t kSlicesOfColumn = 12;
@@ -56,6 +60,7 @@ inline constexpr int64_t kMostHeldOfColumns = 4;
 // Of a line of the L2 cache; of an access that leaves most registers free; and blocks of each multiprocessor that are many.
 inline constexpr int64_t kBytesOfLine = 128;
 inline constexpr int64_t kNarrowBytes = 4;
+inline constexpr int64_t kNarrowestBytes = 2;
 inline constexpr int64_t kManyHeldOfColumns = 8;
 inline constexpr int64_t kLongWalk = 32768;  // elements of a column above which a GPU should not be left half empty
 

@@ -283,6 +283,7 @@ class LoopPlanner {
     for (const std::string& size : of_one_) steps_.assume_equal(size, 1);
     if (const int64_t longest = h_.number_or("longest", 0); longest > 0 && !defects_.has(Defect::kRowFactLeftOut))
       assume_at_most(space_.reduced, longest);
+    if (const int64_t least = h_.number_or("least", 0); least > 1) assume_least(least);
     if (waits_) state_blocks();
     if (const int64_t blocks = h_.number_or("cluster", 1); blocks > 1)
       steps_.cluster(blocks, access_.kept.empty() ? ParallelType::kGridX : ParallelType::kGridY);
@@ -296,6 +297,12 @@ class LoopPlanner {
     if (!h_.has("most_columns")) return assume_at_most(space_.kept, h_.number("most_rows"));
     assume_at_most(access_.columns, h_.number("most_columns"));
     assume_at_most(kept_beside(space_, access_), h_.number("most_rows"));
+  }
+
+  // Rows are no shorter, so only their last accesses are checked.
+  void assume_least(int64_t least) {
+    const auto sizes = sizes_of(g_, space_.reduced);
+    if (sizes && sizes->names.size() == 1) steps_.assume_above(sizes->names[0], least - 1);
   }
 
   void assume_at_most(const std::vector<DomainId>& axes, int64_t bound) {

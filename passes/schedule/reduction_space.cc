@@ -125,12 +125,25 @@ bool are_awaited(const Graph& g, const ReductionSpace& space) {
          });
 }
 
+bool stores_rows(const Graph& g, const ReductionSpace& space) {
+  return std::ranges::any_of(outputs(g),
+                             [&](const OutputRef& out) { return g.is_tensor(out.value) && space.is_full(out.value); });
+}
+
+bool has_moments(const Graph& g, const ReductionSpace& space) {
+  return std::ranges::any_of(space.reductions, [&](ValueId v) { return g[g[v].def].kind == OpKind::kWelford; });
+}
+
 int64_t most_of(const SizeClasses& sizes, const std::vector<DomainId>& domains) {
   int64_t result = 1;
   for (DomainId d : domains)
     if (__builtin_mul_overflow(result, std::max<int64_t>(sizes.of(d).most, 1), &result))
       return std::numeric_limits<int64_t>::max();
   return result;
+}
+
+int64_t least_of(const SizeClasses& sizes, const std::vector<DomainId>& domains) {
+  return domains.size() == 1 ? below_class(sizes.of(domains[0])) + 1 : 0;
 }
 
 bool ReductionSpace::is_reduced(DomainId axis) const { return std::ranges::count(reduced, axis) > 0; }

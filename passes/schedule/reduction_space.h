@@ -80,7 +80,13 @@ bool are_brought_together(const Graph& g, const std::vector<ValueId>& reductions
 // Whether blocks that share the rows wait for the results of the reductions: for two at once, or because an op that depends
 // on one has a reduced axis, as a broadcast of one element. Its loops are shared out among the blocks as well.
 bool are_awaited(const Graph& g, const ReductionSpace& space);
+// Whether an output has an element for each place of a reduced axis.
+bool stores_rows(const Graph& g, const ReductionSpace& space);
+// Whether a reduction is one of running moments.
+bool has_moments(const Graph& g, const ReductionSpace& space);
 // The bound of the product of the domains' extents; INT64_MAX if it is not known.
 int64_t most_of(const SizeClasses& sizes, const std::vector<DomainId>& domains);
+// The least product of their extents that the classes allow, if there is but one domain; 0 where nothing is known.
+int64_t least_of(const SizeClasses& sizes, const std::vector<DomainId>& domains);
 
 }  // namespace fusebox

@@ -117,24 +117,26 @@ class Splitter {
   void split_chunks(const std::string& b, const std::string& g, const std::vector<std::string>& walk,
                     const std::string& z, const std::string& k, const std::string& l) {
     const int64_t chunks = h_.number("chunks");
+    // Where the launch checks how short a row may be, only the last chunks of all warps are checked.
+    const bool ends_known = h_.number_or("least", 0) > 1;
     std::string w = k, r;
     if (chunks > 1) {
       r = domain("r");
       w = domain("w");
-      vector_ > 1 ? steps_.split_outer(ref_, k, chunks, r, w) : steps_.split(ref_, k, chunks, w, r);
+      vector_ > 1 || ends_known ? steps_.split_outer(ref_, k, chunks, r, w) : steps_.split(ref_, k, chunks, w, r);
     }
     result_.last_shared = z.empty() ? b : z;
     add(b, ParallelType::kGridX);
     add(g, shared_axis(!b.empty()));
     for (const std::string& loop : walk) add(loop);
     add(z, ParallelType::kBlockZ);
-    if (vector_ > 1) add(r);
+    if (vector_ > 1 || ends_known) add(r);
     add(w, ParallelType::kBlockY);
     add(l, ParallelType::kBlockX);
     // Rows of one warp end in the middle of it, so its lanes would take both branches. On an H100, rms norm of [44628, 57] in
     // f16 took 14.1 µs so, and 11.1 with a check of each access.
     const bool ends_within = h_.number("warps") == 1 && chunks <= kMostCheckedChunks;
-    if (vector_ == 1) add(r, ends_within ? ParallelType::kSerial : ParallelType::kUnswitch);
+    if (vector_ == 1 && !ends_known) add(r, ends_within ? ParallelType::kSerial : ParallelType::kUnswitch);
     add(result_.vector);
   }
 

@@ -36,6 +36,12 @@ SizeClass class_of_size(int64_t size, const Defects& defects) {
   return c;
 }
 
+int64_t below_class(SizeClass c) {
+  if (c.most == kUnknown.most) return 0;
+  if (c.most <= 5) return std::max<int64_t>(c.most - 1, 0);
+  return c.most - (int64_t{1} << (std::bit_width(static_cast<uint64_t>(c.most - 1)) - 3));
+}
+
 std::vector<bool> shaping_scalars(const Graph& g) {
   std::vector<bool> shapes(g.values.size());
   std::vector<ValueId> open;

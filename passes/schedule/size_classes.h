@@ -27,6 +27,9 @@ struct SizeClass {
 // number has the bound 0, and no divisor.
 SizeClass class_of_size(int64_t size, const Defects& defects = {});
 
+// The largest size of the class below: every size of the class is larger. 0 where nothing is known.
+int64_t below_class(SizeClass c);
+
 // a / b, rounded up, for any a; 0 for a negative one.
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
 // The largest power of two that divides a number, up to `most`, itself a power of two.

@@ -114,6 +114,10 @@ void StepDraft::assume_at_most(const Names& sizes, int64_t bound) {
   add(StepKind::kAssume, std::move(operands));
 }
 
+void StepDraft::assume_above(Name size, int64_t bound) {
+  add(StepKind::kAssume, {StepOperand::number(bound), {}, {}, StepOperand::of(size), {}});
+}
+
 void StepDraft::assume_equal(Name size, int64_t value) {
   add(StepKind::kAssume, {StepOperand::of(size), {}, {}, {}, StepOperand::number(value)});
 }

@@ -45,6 +45,7 @@ class StepDraft {
   void inline_most(const Names& tensors = {});
   void assume_multiple(Name size, int64_t divisor);
   void assume_at_most(const Names& sizes, int64_t bound);
+  void assume_above(Name size, int64_t bound);
   void assume_equal(Name size, int64_t value);
   void bound_launch(int64_t threads, int64_t blocks);
   void dependent_launch();

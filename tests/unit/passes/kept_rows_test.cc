@@ -50,6 +50,21 @@ TEST(KeptRows, NarrowRowsThatAreOnlyReadTakeFewer) {
   KeptRows wide = narrow;
   wide.bytes = 4;
   EXPECT_EQ(first(wide), 16);  // 64 bytes of a thread
+  KeptRows ended = narrow;
+  ended.ends_known = true;
+  EXPECT_EQ(first(ended), 32);
+}
+
+TEST(KeptRows, WeightsOfColumnsCountLessThanRows) {
+  KeptRows norm{.rows = 4000, .accesses = 64, .vector = 4, .bytes = 12, .has_full_vectors = true, .stores_rows = true};
+  norm.row_bytes = 4;
+  EXPECT_EQ(first(norm), 16);
+  norm.row_bytes = 12;
+  EXPECT_EQ(first(norm), 8);
+  KeptRows odd{.rows = 16384, .accesses = 129, .vector = 1, .bytes = 6, .row_bytes = 2, .stores_rows = true};
+  EXPECT_EQ(first(odd), 16);
+  odd.ends_known = true;
+  EXPECT_EQ(first(odd), 32);
 }
 
 TEST(KeptRows, ClustersOfManyRowsStateNothingOfThreadsAtOnce) {

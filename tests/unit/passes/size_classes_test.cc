@@ -79,4 +79,15 @@ TEST(MemoryClasses, KnowAlignmentAndStridesUpToAVector) {
 }
 
 }  // namespace
+TEST(SizeClasses, EverySizeOfAClassIsLargerThanTheClassBelow) {
+  int64_t below = 0;
+  for (int64_t n = 1; n <= 20000; ++n) {
+    const SizeClass c = class_of_size(n);
+    EXPECT_EQ(below_class(c), below) << n;
+    if (c.most == n) below = n;
+  }
+  EXPECT_EQ(below_class({INT64_MAX, 1}), 0);
+  EXPECT_EQ(below_class(class_of_size(0)), 0);
+}
+
 }  // namespace fusebox
