@@ -202,6 +202,7 @@ ValueId KernelEmitter::emit_condition(IndexAlgebra& algebra, const Condition& c,
   if (c.begins == 0 || kernel_.constant_of(holds)) return holds;
   const ValueId early = kernel_.compare(OpKind::kLt, node_index_[c.node], kernel_.index(c.begins));
   if (const auto known = kernel_.constant_of(early)) return *known != 0 ? early : holds;
+  if (early == holds) return holds;
   return kernel_.op(OpKind::kLogicalOr, {early, holds}, Dtype::kBool);
 }
 

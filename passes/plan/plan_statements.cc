@@ -84,7 +84,8 @@ class StatementPlanner {
     }
   }
 
-  // The number of a loop's first iterations at which the condition holds; 0 for a loop that is not unrolled.
+  // The number of a loop's first iterations at which the condition holds; 0 for a loop that is not unrolled, or if it is
+  // less than half of them, for which a second comparison would not pay.
   int64_t first_in_doubt(StatementView& view, const Condition& c, size_t position) const {
     IndexAlgebra& algebra = view.algebra;
     const int loop = static_cast<int>(view.path[position]);
@@ -101,7 +102,7 @@ class StatementPlanner {
       const int64_t middle = (holds + open + 1) / 2;
       holds_at(middle - 1) ? holds = middle : open = middle - 1;
     }
-    return holds;
+    return 2 * holds >= *extent ? holds : 0;
   }
 
   // Simplifies what a statement reads and writes by its own conditions: it does neither where one of them fails.
