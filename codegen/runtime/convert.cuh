@@ -8,6 +8,16 @@
 
 #include "types.cuh"
 
+// No compiler knows that it is zero: a host may set it.
+__constant__ uint32_t opaque_zero = 0;
+
+// The value, ready to be converted to 32 bits. ptxas (CUDA 13) takes two such conversions for one if it sees the same low
+// words, as in 0.0 and 1.0, whatever the high words are. So the low word depends on the high one.
+__device__ inline double apart(double value) {
+  const int high = __double2hiint(value);
+  return __hiloint2double(high, __double2loint(value) | (high & int(opaque_zero)));
+}
+
 template <class I, class F>
 __device__ I saturate(F value) {
   constexpr I kMax = I(kIsSigned<I> ? (UnsignedOf<sizeof(I)>(-1) >> 1) : UnsignedOf<sizeof(I)>(-1));
@@ -19,13 +29,14 @@ __device__ I saturate(F value) {
   } else {
     if (value <= F(-1)) return I(0);
   }
+  if constexpr (kSame<F, double> && sizeof(I) <= 4) return I(apart(value));
   return I(value);
 }
 
 // A wider number as a float on the way to a narrower one: towards zero with the lowest bit set where that was not
 // exact, so that the second rounding gives what a single one would.
 __device__ inline float round_to_odd(double value) {
-  const float towards_zero = __double2float_rz(value);
+  const float towards_zero = __double2float_rz(apart(value));
   if (double(towards_zero) == value || value != value) return towards_zero;
   return __uint_as_float(__float_as_uint(towards_zero) | 1u);
 }
@@ -45,7 +56,7 @@ __device__ To cast(From value) {
   if constexpr (kSame<To, From>) {
     return value;
   } else if constexpr (kIsComplex<To> && kIsComplex<From>) {
-    return To(decltype(To::real)(value.real), decltype(To::real)(value.imag));
+    return To(cast<decltype(To::real)>(value.real), cast<decltype(To::real)>(value.imag));
   } else if constexpr (kIsComplex<To>) {
     return To(cast<decltype(To::real)>(value));
   } else if constexpr (kIsComplex<From> && kSame<To, bool>) {
@@ -66,6 +77,8 @@ __device__ To cast(From value) {
     }
   } else if constexpr (kIsInteger<To> && kIsFloat<From>) {
     return saturate<To>(value);
+  } else if constexpr (kSame<From, double> && kSame<To, float>) {
+    return float(apart(value));
   } else if constexpr (kIsInteger<To> && kIsInteger<From> && sizeof(To) == 2 && sizeof(From) > 2) {
     return low_bits<To>(uint32_t(value));
   } else {

@@ -346,6 +346,7 @@ class Chooser {
       block->blocks = std::max<int64_t>(held(*block, kept), 1);
     else if (are_many_clusters(cluster) && stores_rows())
       block->blocks = kLeastHeld;
+    if (block->chunks > 1 && cluster == 0) block->least = least_of(view_.sizes, space_.reduced);
     Heuristics h = kept_row(*block, view_.defects.has(Defect::kLongestShort) ? 1 : 0);
     if (kept.is_of_inputs) h.set("keep", "inputs");
     return h;
@@ -417,7 +418,6 @@ class Chooser {
   Heuristics kept_row(Block b, int64_t shorter) {
     b.lanes = view_.device.warp;
     b.longest = std::max<int64_t>(b.cluster, 1) * b.lanes * b.warps * b.chunks * access_.vector - shorter;
-    if (b.chunks > 1 && b.cluster == 0) b.least = least_of(view_.sizes, space_.reduced);
     return plan("registers", b);
   }
 
