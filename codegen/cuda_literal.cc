@@ -87,7 +87,8 @@ std::string cuda_convert(std::string text, Dtype from, Dtype to, CudaHeaders& he
   const bool complex = is_complex(from) || is_complex(to);
   // C++'s own conversion does what `cast` says.
   const bool halves = from == Dtype::kDouble && to == Dtype::kFloat;  // see `apart` in convert.cuh
-  if (!complex && !to_narrow && !from_narrow && !halves && (from_whole || is_floating(to) || is_boolean(to))) return call;
+  if (!complex && !to_narrow && !from_narrow && !halves && (from_whole || is_floating(to) || is_boolean(to)))
+    return call;
   if (from_narrow && to == Dtype::kFloat) return call;
   if (to_narrow && from == Dtype::kFloat) return call;
   headers.need(CudaHeader::kConvert);
