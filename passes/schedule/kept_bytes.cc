@@ -43,11 +43,7 @@ int64_t loaded_bytes(const Graph& g, const ReductionSpace& space) {
 }
 
 int64_t row_bytes(const Graph& g, const ReductionSpace& space) {
-  return bytes_of_full_inputs(g, space, [&](ValueId v) {
-    return std::ranges::any_of(g.tensor_of(v).logical, [&](DomainId d) {
-      return g[d].iter_type == IterType::kIteration && space.axis_of(d) && !space.is_reduced(space.axis_of(d));
-    });
-  });
+  return bytes_of_full_inputs(g, space, [&](ValueId v) { return space.differs_by_row(g, v); });
 }
 
 int64_t kept_bytes(const Graph& g, const ReductionSpace& space) {

@@ -148,6 +148,12 @@ int64_t least_of(const SizeClasses& sizes, const std::vector<DomainId>& domains)
 
 bool ReductionSpace::is_reduced(DomainId axis) const { return std::ranges::count(reduced, axis) > 0; }
 
+bool ReductionSpace::differs_by_row(const Graph& g, ValueId v) const {
+  return std::ranges::any_of(g.tensor_of(v).logical, [&](DomainId d) {
+    return g[d].iter_type == IterType::kIteration && axis_of(d) && !is_reduced(axis_of(d));
+  });
+}
+
 namespace {
 
 // The first result of each reduction. Empty if there is none, or if some op cannot stand in a kernel of reductions.
@@ -263,10 +269,7 @@ bool ReductionSpace::sort_columns(const Graph& g, std::string& why) {
     if (!is_column && !depends) continue;
     for (ValueId result : g[id].results) is_of_columns_[result.index] = true;
     if (!depends) continue;
-    const bool has_rows = std::ranges::any_of(g.tensor_of(v).logical, [&](DomainId d) {
-      return g[d].iter_type == IterType::kIteration && axis_of(d) && !is_reduced(axis_of(d));
-    });
-    if (has_rows || demands(g[id].kind, kReduction)) {
+    if (differs_by_row(g, v) || demands(g[id].kind, kReduction)) {
       why = place(g, v) + " depends on a sum of columns";
       return false;
     }

@@ -49,6 +49,8 @@ class ReductionSpace {
   bool is_reduced(DomainId axis) const;
   // Whether a tensor has an element for each place of a reduced axis.
   bool is_full(ValueId v) const { return is_full_[v.index]; }
+  // Whether it has an element for each place of a kept axis.
+  bool differs_by_row(const Graph& g, ValueId v) const;
   // The passes in which the tensor is read, and those in which an output is made. Empty for a small tensor.
   const std::set<int>& passes_of(ValueId v) const { return passes_of_[v.index]; }
   // The number of reductions, one behind the other, on which the tensor depends.
