@@ -39,7 +39,18 @@ TEST(NoOp, DeclinesABroadcastThatIsStoredAndStretched) {
       "  %y = add %z, %e\n  output %y\n  output %e\n}\n",
       contiguous({{0, 2}, {0, 2}}));
   EXPECT_EQ(p.scheduler(), "pointwise") << p.why("pointwise");
-  EXPECT_EQ(p.why("no_op"), "%e is stretched along i1 where one op reads it, and not where an output needs it");
+  EXPECT_EQ(p.why("no_op").substr(0, 28), "its loops would be refused: ") << p.why("no_op");
+}
+
+// Both have two rows, as %m is 2. No form of the extents shows it.
+TEST(NoOp, DeclinesRowsThatAreEqualInThisRunAlone) {
+  const Planned p = plan_of(
+      "fusion @f {\n  %m = size\n  %n = size\n  %k = size\n  %x = input f32[%m, 2] contiguous\n"
+      "  %s = slice %x from [0, 1] to [2, %n] by [1, 1]\n  %z = input f32[%n, 2, %k] contiguous\n"
+      "  %b = broadcast %s mask [1, 0, 0]\n  %y = sub %z, %b\n  output %y\n}\n",
+      contiguous({{2, 2}, {1, 2, 0}}));
+  EXPECT_EQ(p.scheduler(), "resize") << p.why("resize");
+  EXPECT_EQ(p.why("no_op").substr(0, 28), "its loops would be refused: ") << p.why("no_op");
 }
 
 }  // namespace
