@@ -24,6 +24,19 @@ bool is_equal(IndexAlgebra& algebra, Form a, Form b) {
   return algebra.prove_nonneg(algebra.sub(a, b)) && algebra.prove_nonneg(algebra.sub(b, a));
 }
 
+// The domains of the operand that the consumer reads at its own place: axes, and the axis that a cat joins, resized to the
+// cat's. The extents of the joined tensors make the cat's in every run. As forms they may not: if the program equates 2*n
+// with 2, a scalar for n + 1 + n is 3, and n + 1 is not. Not for an op that stretches.
+std::vector<DomainPair> domains_at_one_place(const Graph& g, OpId consumer, size_t operand) {
+  auto pairs = map_producer_to_consumer(g, consumer, operand);
+  const auto joined = joined_axis(g, consumer, operand);
+  if (!joined) return pairs;
+  const ValueId leader = g[g[g[consumer].operands[operand]].def].results[0];
+  if (const TransformId resize = joining_resize(g, g[leader].tensor, *joined))
+    pairs.push_back({g[resize].outputs[0], joined->result});
+  return pairs;
+}
+
 // Compares a producer's loops with its consumer's: first by their transforms, then, for the loops that this leaves open, in
 // the nest, and last at elements.
 class Comparer {
@@ -53,7 +66,7 @@ class Comparer {
 
   bool walks_alike() {
     if (!reads_in_place() || mine_.size() != loop_.size()) return false;
-    pairs_ = domains_at_one_place();
+    pairs_ = domains_at_one_place(g_, consumer_, operand_);
     for (size_t i = 0; i < loop_.size(); ++i)
       if (plan_.is_replicated(mine_[i]) || !is_made_alike(loop_[i], mine_[i])) return false;
     return true;
@@ -110,18 +123,6 @@ class Comparer {
     return true;
   }
 
-  // The domains of the operand that the consumer reads at its own place: axes, and the axis that a cat joins, resized to
-  // the cat's. The extents of the joined tensors make the cat's in every run. As forms they may not: if the program
-  // equates 2*n with 2, a scalar for n + 1 + n is 3, and n + 1 is not.
-  std::vector<DomainPair> domains_at_one_place() const {
-    auto pairs = map_producer_to_consumer(g_, consumer_, operand_);
-    const auto joined = joined_axis(g_, consumer_, operand_);
-    if (!joined) return pairs;
-    if (const TransformId resize = joining_resize(g_, g_[leader_].tensor, *joined))
-      pairs.push_back({g_[resize].outputs[0], joined->result});
-    return pairs;
-  }
-
   // Whether the same transforms make both domains from axes that the consumer reads at its own place. Then both are one
   // function of the elements, without a form of it.
   bool is_made_alike(DomainId from, DomainId to) const {
@@ -148,7 +149,7 @@ class Comparer {
   // Most ops read their operands along loops that the same steps have made.
   void compare_transforms() {
     if (!reads_in_place()) return;
-    pairs_ = domains_at_one_place();
+    pairs_ = domains_at_one_place(g_, consumer_, operand_);
     for (size_t i = 0; i < loop_.size(); ++i) {
       if (wants_shared(i) && !plan_.is_replicated(mine_[i])) result_.shared[i] = is_made_alike(loop_[i], mine_[i]);
       if (!wants_thread(i)) continue;
@@ -232,9 +233,15 @@ bool reads_within(const KernelPlan& plan, OpId consumer, size_t operand, DomainI
   const Tensor& t = g.tensor_of(g[consumer].results[0]);
   stand_at(g, t, t.logical, view);
   DomainValues at = leader == v ? view.feed(operand) : view.values_of_leader(v, view.feed(operand));
+  // An axis of the reader stays in its extent, and the launch checks that an axis that it reads at its own place has the
+  // same, whatever forms say.
+  const auto is_iteration = [&](DomainId d) { return g[d].iter_type == IterType::kIteration; };
+  if (leader == v && !stretches(g[consumer].kind))
+    for (const DomainPair& pair : domains_at_one_place(g, consumer, operand))
+      if (pair.producer == domain && is_iteration(domain) && is_iteration(pair.consumer)) return true;
   if (!at.known(domain)) return false;
   const Form place = at.value(domain), extent = at.extent(domain);
-  // An axis of the reader stays in its extent. The loops' facts may simplify this form, so it is made again behind them.
+  // The loops' facts may simplify this form, so it is made again behind them.
   DomainValues own(g, plan.nest_plan, view.symbols, view.algebra, g[g[consumer].results[0]].tensor);
   if (std::ranges::any_of(t.logical, [&](DomainId d) {
         return view.own.known(d) && is_equal(view.algebra, view.own.value(d), place) &&
