@@ -58,4 +58,15 @@ std::vector<int64_t> elements_of_thread(const KeptRows& r, const DevicePropertie
   return result;
 }
 
+// Rows that are only read wait for nothing but loads, so small blocks do: moments of [30000, 602] in f16 took 18.7 µs by 256
+// threads on an H100, and 17.0 by 64. But a GPU begins about one block in 0.7 ns, and a block should load more than it moves
+// in that time: moments of [63488, 177] in bf16 took 24.7 µs by two warps with a row each, and 15.5 by eight. Half a warp
+// exchanges in one step less, for twice as many rows: 13.9 by 128 threads.
+ThreadsOfRows threads_of_read_rows(int64_t elements, int64_t vector, int64_t bytes, const DeviceProperties& device) {
+  ThreadsOfRows t{device.warp, kThreadsOfReadRows};
+  if (ceil_div(ceil_div(elements, vector), t.lanes / 2) * vector <= kElementsOfHalfWarp) t.lanes /= 2;
+  while (t.threads < kThreadsOfKeptRows && t.threads / t.lanes * bytes < kBytesOfReadBlock) t.threads *= 2;
+  return t;
+}
+
 }  // namespace fusebox

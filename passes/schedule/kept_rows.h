@@ -27,6 +27,14 @@ struct KeptRows {
 // Numbers of elements of a row for each thread, the best one first. The caller takes the first one that a block holds.
 std::vector<int64_t> elements_of_thread(const KeptRows& rows, const DeviceProperties& device);
 
+// A block of several rows, each with a warp of its own or with a part of one.
+struct ThreadsOfRows {
+  int64_t lanes = 1;    // of a row
+  int64_t threads = 1;  // of the block, at most
+};
+// For rows that are only read: `elements` by accesses of `vector`, and `bytes` in all.
+ThreadsOfRows threads_of_read_rows(int64_t elements, int64_t vector, int64_t bytes, const DeviceProperties& device);
+
 int64_t power_of_two_from(int64_t n);
 
 }  // namespace fusebox

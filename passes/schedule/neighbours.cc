@@ -19,9 +19,10 @@ struct Move {
 };
 
 // A row that is kept in registers has warps · chunks parts, and all of them are needed.
-constexpr Move kMoves[] = {{"warps", "chunks"}, {"vector", "chunks"}, {"warps", {}},   {"lanes", {}}, {"unroll", {}},
-                           {"rows", {}},        {"slices", {}},       {"vector", {}},  {"reuse", {}}, {"threads", {}},
-                           {"tile", {}},        {"blocks", {}},       {"tile", "rows"}};
+constexpr Move kMoves[] = {{"warps", "chunks"}, {"lanes", "chunks"}, {"vector", "chunks"}, {"warps", {}},
+                           {"lanes", {}},       {"unroll", {}},      {"rows", {}},         {"slices", {}},
+                           {"vector", {}},      {"reuse", {}},       {"threads", {}},      {"tile", {}},
+                           {"blocks", {}},      {"tile", "rows"}};
 
 int64_t* find_number(Heuristics& h, std::string_view key) {
   const auto it = std::ranges::find(h.choices, key, &Heuristic::key);
@@ -84,6 +85,8 @@ std::optional<Heuristics> moved(const Heuristics& h, Move move, bool up) {
   if (move.key == "reuse" && find_number(result, "reuse") && h.number("reuse") == 1) return std::nullopt;
   if (!scale(result, move.key, up)) return std::nullopt;
   if (!move.against.empty() && !scale(result, move.against, !up)) return std::nullopt;
+  // Fewer lanes of a row leave the others of their warp to further rows.
+  if (move.key == "lanes" && !move.against.empty() && !scale(result, "rows", !up)) return std::nullopt;
   if (!follow(result)) return std::nullopt;
   // The GPU is sure to hold as many waiting blocks as the scheduler chose, and no more.
   while (waiting_blocks(result) > waiting_blocks(h)) {

@@ -275,7 +275,7 @@ class Chooser {
       while (*warps * view_.device.warp * rows * 2 <= kThreadsOfWalks && sizes_.rows / (rows * 2) >= walkers())
         rows *= 2;
       if (rows == 1 && ColumnParts::suits(view_.fusion, space_)) {
-        Block block{.warps = *warps, .chunks = chunks};
+        Block block{.lanes = view_.device.warp, .warps = *warps, .chunks = chunks};
         // All blocks must be on the GPU at once, as they wait for one another.
         block.blocks = std::clamp<int64_t>(held(block, Kept{bytes}), 1, kBlocksOfWalks);
         block.walkers = block.blocks * view_.device.multiprocessors;
@@ -284,7 +284,7 @@ class Chooser {
         return kept_row(block, 0);
       }
       const int64_t walk = std::clamp(ceil_div(sizes_.rows, rows * walkers()), kLeastWalk, kMostWalk);
-      return kept_row({.warps = *warps, .chunks = chunks, .rows = rows, .walk = walk}, 0);
+      return kept_row({.lanes = view_.device.warp, .warps = *warps, .chunks = chunks, .rows = rows, .walk = walk}, 0);
     }
     return std::nullopt;
   }
@@ -360,12 +360,14 @@ class Chooser {
       int64_t chunks = std::min(most, power_of_two_from(accesses_of_warp()));
       const auto warps = warps_of_row(chunks, kept.bytes);
       if (!warps || (elements < kLeastElements && *warps * view_.device.warp > kThreadsOfFewRows)) continue;
-      chunks = std::max<int64_t>(ceil_div(accesses_of_warp(), *warps), 1);  // others would be checks of what no row has
       // Rows of several warps would wait for one another in the barriers of a block, and those of clusters are few.
       const bool is_alone = *warps > 1 || cluster > 0;
-      const int64_t rows = is_alone ? 1 : rows_of_block(view_.device.warp, threads_of_rows(), 1);
+      const auto [lanes, threads] = is_alone ? ThreadsOfRows{view_.device.warp, view_.device.warp} : threads_of_rows();
+      const int64_t rows = is_alone ? 1 : rows_of_warps(lanes, threads, 1);
+      // Others would be checks of what no row has.
+      chunks = std::max<int64_t>(ceil_div(ceil_div(sizes_.row, access_.vector), lanes * *warps), 1);
       if (view_.defects.has(Defect::kChunksFew)) chunks = std::max<int64_t>(chunks / 2, 1);
-      const Block block{.warps = *warps, .chunks = chunks, .rows = rows, .cluster = cluster};
+      const Block block{.lanes = lanes, .warps = *warps, .chunks = chunks, .rows = rows, .cluster = cluster};
       const bool may_be_alone = !fills_gpu(cluster) || (cluster == 0 && !stores_rows());
       if (may_be_alone || held(block, kept) >= kLeastHeld) return block;
       if (cluster == 0 && !alone) alone = block;
@@ -373,9 +375,10 @@ class Chooser {
     return alone;
   }
 
-  // Of a block whose warps have a row each. Rows that are only read wait for nothing but loads: moments of [30000, 602] in
-  // f16 took 18.7 µs by 256 threads on an H100, and 17.0 by 64.
-  int64_t threads_of_rows() const { return stores_rows() ? kThreadsOfKeptRows : kThreadsOfReadRows; }
+  ThreadsOfRows threads_of_rows() const {
+    if (stores_rows()) return {view_.device.warp, kThreadsOfKeptRows};
+    return threads_of_read_rows(sizes_.row, access_.vector, sizes_.row * bytes_of_loads(), view_.device);
+  }
 
   // The registers of a thread that keeps so many accesses of `bytes` for each element.
   int64_t registers_of(int64_t chunks, int64_t bytes) const {
@@ -383,7 +386,7 @@ class Chooser {
   }
   // The blocks that a multiprocessor has registers and threads for.
   int64_t held(const Block& block, Kept kept) const {
-    const int64_t threads = view_.device.warp * block.warps * block.rows;
+    const int64_t threads = block.lanes * block.warps * block.rows;
     return std::min(view_.device.registers / (threads * registers_of(block.chunks, kept.bytes)),
                     view_.device.threads / threads);
   }
@@ -394,7 +397,6 @@ class Chooser {
   }
   bool are_many_clusters(int64_t cluster) const { return cluster > 0 && fills_gpu(cluster); }
   bool has_full_vectors() const { return access_.vector * access_.bytes >= kVectorBytes; }
-
   bool stores_rows() const { return fusebox::stores_rows(view_.fusion, space_); }
 
   int64_t accesses_of_warp() const { return ceil_div(sizes_.row, access_.vector * view_.device.warp); }
@@ -416,7 +418,6 @@ class Chooser {
 
   // Rows in registers. States the longest row that the threads keep, `shorter` elements less.
   Heuristics kept_row(Block b, int64_t shorter) {
-    b.lanes = view_.device.warp;
     b.longest = std::max<int64_t>(b.cluster, 1) * b.lanes * b.warps * b.chunks * access_.vector - shorter;
     return plan("registers", b);
   }

@@ -20,8 +20,12 @@ inline constexpr int64_t kManyElements = 32;         // for rows that would be t
 inline constexpr int64_t kOtherRegisters = 32;       // that a thread needs beside its part of a row
 inline constexpr int64_t kThreadsOfShortRows = 128;  // of a block that takes several rows
 inline constexpr int64_t kThreadsOfKeptRows = 256;   // the same where rows are kept in registers
-inline constexpr int64_t kThreadsOfReadRows = 64;    // the same where they are stored nowhere
-inline constexpr int64_t kThreadsOfSums = 512;       // the same where a row is read once
+// The same where they are stored nowhere, at least; the bytes that such a block loads, at least; and the elements that each
+// thread may keep where half a warp has a row.
+inline constexpr int64_t kThreadsOfReadRows = 64;
+inline constexpr int64_t kBytesOfReadBlock = 2000;
+inline constexpr int64_t kElementsOfHalfWarp = 16;
+inline constexpr int64_t kThreadsOfSums = 512;  // the same where a row is read once
 inline constexpr int64_t kStripThreads = 512;
 // The same for rows of at least so many accesses that are no running moments.
 inline constexpr int64_t kLongestStripThreads = 1024;
