@@ -1,8 +1,8 @@
 // How many blocks share columns whose places are many, and how wide their accesses are.
 //
-//   // [20000, 160] of f32 on 132 multiprocessors, rounds of 256 places
-//   share_long_columns({.places = 20000, .columns = 160, .lanes = 16, .vector = 4, .bytes = 4}, 256, 132)
-//     // {.vector = 4, .slices = 44}: 3 blocks of columns, 132 blocks in all
+//   // [20000, 160] of f32 on 132 multiprocessors
+//   share_long_columns({.places = 20000, .columns = 160, .lanes = 16, .vector = 4, .bytes = 4}, true, 132)
+//     // {.vector = 4, .slices = 44, .lanes = 16, .threads = 512, .unroll = 8}: 3 blocks of columns, 132 blocks in all
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,10 @@ struct Columns {
 struct SharedColumns {
   int64_t vector = 1;
   int64_t slices = 0;  // blocks that share a column; 0: many small blocks are to be taken
+  int64_t lanes = 1, threads = 1, unroll = 1;
 };
 
-// A block takes `places` of each column in a round, with a quarter of the threads that a multiprocessor holds.
-SharedColumns share_long_columns(Columns columns, int64_t places, int64_t multiprocessors);
+// `are_many`: small blocks would be so many that larger ones may be better.
+SharedColumns share_long_columns(const Columns& columns, bool are_many, int64_t multiprocessors);
 
 }  // namespace fusebox

@@ -118,7 +118,7 @@ class Chooser {
   // exchange. On an H200, rms norm of [1216, 56448] in bf16 took 157 µs so, and 182 µs in blocks that read rows again. On an
   // H100, batch norm of [32, 256, 3136] in f32 took 79 µs so, and 109 µs in blocks that read channels again.
   std::optional<Heuristics> in_many_clusters() {
-    if (!fills_gpu(kBlocksOfCluster) || !has_full_vectors() || !(stores_rows() || loses_rows())) return std::nullopt;
+    if (!fills_gpu(kBlocksOfCluster) || !(stores_rows() || loses_rows() || !has_full_vectors())) return std::nullopt;
     // Softmax of [3000, 12000] in f32 took 99.6 µs by eight blocks of three warps on an H100, and 93.2 by two of twelve;
     // [3000, 30000] took 250 by four of sixteen, and 236 by eight of eight.
     std::optional<Heuristics> best;
@@ -195,13 +195,13 @@ class Chooser {
       }
       const bool are_many = slices == most || slices > kManySlices;
       SharedColumns fewer;
-      if (are_many && !waits && !has_moments())
-        fewer = share_long_columns(columns_of(lanes), kThreadsOfLongColumns / lanes * kLongUnroll,
-                                   view_.device.multiprocessors);
+      if (!waits && !has_moments())
+        fewer = share_long_columns(columns_of(lanes), are_many, view_.device.multiprocessors);
       if (fewer.slices > 0) {
+        lanes = fewer.lanes;
         access_.vector = fewer.vector;
-        warps = kThreadsOfLongColumns / lanes;
-        most_unroll = kLongUnroll;
+        warps = fewer.threads / lanes;
+        most_unroll = fewer.unroll;
         slices = fewer.slices;
       } else if (slices < most) {
         while (access_.vector > 1 && 2 * blocks_of_columns(lanes) * slices < most_blocks(3, waits, kLeastHeld))

@@ -68,9 +68,25 @@ TEST(KeptRows, WeightsOfColumnsCountLessThanRows) {
 }
 
 TEST(KeptRows, ClustersOfManyRowsStateNothingOfThreadsAtOnce) {
-  const auto all = elements_of_thread(
-      {.rows = 300, .accesses = 2, .vector = 8, .bytes = 2, .cluster = 8, .stores_rows = true}, kH100);
-  EXPECT_EQ(all, (std::vector<int64_t>{32, 32}));
+  const KeptRows row{
+      .rows = 300, .accesses = 2, .vector = 8, .bytes = 2, .cluster = 8, .has_full_vectors = true, .stores_rows = true};
+  EXPECT_EQ(elements_of_thread(row, kH100), (std::vector<int64_t>{32, 32}));
+}
+
+TEST(KeptRows, NarrowAccessesOfClustersAreMany) {
+  const KeptRows row{.rows = 300, .accesses = 300, .vector = 1, .bytes = 4, .cluster = 8, .stores_rows = true};
+  EXPECT_EQ(elements_of_thread(row, kH100), (std::vector<int64_t>{32, 16}));
+}
+
+TEST(KeptRows, ShortRowsThatAreOnlyReadTakeHalfAWarp) {
+  const auto of = [](int64_t elements, int64_t vector, int64_t bytes) {
+    const ThreadsOfRows t = threads_of_read_rows(elements, vector, elements * bytes, kH100);
+    return std::pair(t.lanes, t.threads);
+  };
+  EXPECT_EQ(of(177, 1, 2), std::pair(int64_t{16}, int64_t{128}));  // 8 rows of 354 bytes
+  EXPECT_EQ(of(63, 1, 2), std::pair(int64_t{16}, int64_t{256}));
+  EXPECT_EQ(of(602, 2, 2), std::pair(int64_t{32}, int64_t{64}));
+  EXPECT_EQ(of(300, 4, 2), std::pair(int64_t{32}, int64_t{128}));
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 namespace fusebox {
 namespace {
 
-constexpr int64_t kMultiprocessors = 132, kPlaces = 256;
+constexpr int64_t kMultiprocessors = 132;
 
-SharedColumns shared(const Columns& c) { return share_long_columns(c, kPlaces, kMultiprocessors); }
+SharedColumns shared(const Columns& c) { return share_long_columns(c, true, kMultiprocessors); }
 
 TEST(LongColumns, GiveEachMultiprocessorABlock) {
   for (const int64_t columns : {64, 160, 512, 1024, 4096}) {
@@ -30,8 +30,22 @@ TEST(LongColumns, LeaveWhatSmallBlocksReadSooner) {
   // Narrow accesses of many rounds, and as many blocks of columns as multiprocessors.
   EXPECT_EQ(shared({.places = 16384, .columns = 4096, .lanes = 16, .vector = 4, .bytes = 2}).slices, 0);
   EXPECT_EQ(shared({.places = 65536, .columns = 64 * 133, .lanes = 16, .vector = 4, .bytes = 4}).slices, 0);
-  // Few rounds are not many.
-  EXPECT_EQ(shared({.places = 20000, .columns = 160, .lanes = 16, .vector = 4, .bytes = 2}).slices, 79);
+}
+
+TEST(LongColumns, GiveNarrowAccessesFourBlocksOfEachMultiprocessor) {
+  for (const int64_t columns : {200, 320, 500, 1024, 2000}) {
+    const SharedColumns s = shared({.places = 40000, .columns = columns, .lanes = 16, .vector = 4, .bytes = 2});
+    const Columns c{.places = 40000, .columns = columns, .lanes = s.lanes, .vector = s.vector, .bytes = 2};
+    EXPECT_EQ(s.threads, 256) << columns;
+    EXPECT_LE(s.slices * c.blocks(), 4 * kMultiprocessors) << columns;
+    EXPECT_GE(s.slices * c.blocks() * 10, 4 * kMultiprocessors * 9) << columns;
+  }
+  // Narrower ones leave fewer blocks to share a column.
+  EXPECT_EQ(shared({.places = 60000, .columns = 64, .lanes = 16, .vector = 4, .bytes = 2}).vector, 2);
+  EXPECT_EQ(shared({.places = 30000, .columns = 501, .lanes = 32, .vector = 1, .bytes = 2}).threads, 512);
+  // Few rounds of small blocks.
+  EXPECT_EQ(
+      share_long_columns({.places = 2176, .columns = 704, .lanes = 16, .vector = 4, .bytes = 2}, false, 132).slices, 0);
 }
 
 TEST(LongColumns, NarrowAccessesWhereBlocksAreFew) {
