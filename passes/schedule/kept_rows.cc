@@ -47,9 +47,13 @@ std::vector<int64_t> elements_of_thread(const KeptRows& r, const DevicePropertie
   if (r.kept_inputs > 0)
     return {std::clamp(power_of_two_from(2 * kBytesOfThread / r.kept_inputs), kLeastElements, 2 * kManyElements),
             kManyElements};
-  // Narrow accesses are as many bytes under way only if they are more: softmax of [640, 58598] in f32 took 165 µs by clusters
-  // of 16 warps with 16 elements a thread on an H100, and 102 by 8 warps with 32.
-  if (r.cluster > 0 && !r.has_full_vectors) return {kManyElements, kElementsOfNarrow};
+  // Narrow accesses are as many bytes under way only if they are more: softmax of [640, 58597] in f32 took 127 µs by clusters
+  // of threads with 16 elements each on an H100, and 104 with 32. Of two inputs they are as many with 16: rms norm of
+  // [1000, 50001] in bf16 took 169 µs so, and 180 with 32.
+  if (r.cluster > 0 && !r.has_full_vectors) {
+    if (r.loads > 1) return {kElementsOfNarrow, kManyElements};
+    return {kManyElements, kElementsOfNarrow};
+  }
   const int64_t most = r.has_moments ? 2 * kManyElements : kManyElements;
   const bool waits = !r.stores_rows && !r.has_full_vectors && r.bytes <= 2 && !r.ends_known;
   // Weights of columns are found in a cache, so they matter less than loads of rows do. By vectors, up to 16 elements.

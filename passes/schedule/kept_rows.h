@@ -18,6 +18,7 @@ struct KeptRows {
   int64_t bytes = 4;        // that all inputs have for an element of a row
   int64_t row_bytes = 4;    // the same of inputs that differ from row to row
   int64_t kept_inputs = 0;  // bytes of an element that is kept as it was loaded; 0: what is made of it is kept
+  int64_t loads = 1;        // inputs that differ from element to element of all rows
   int64_t cluster = 0;      // blocks that share a row; 0: none do
   bool are_few = false;     // too few rows to keep all multiprocessors busy
   bool has_moments = false, has_full_vectors = false, stores_rows = false;

@@ -11,26 +11,19 @@
 #include "passes/schedule/known_divisors.h"
 #include "passes/schedule/long_columns.h"
 #include "passes/schedule/loop_space.h"
+#include "passes/schedule/reduction_facts.h"
 #include "passes/schedule/reduction_limits.h"
 
 namespace fusebox {
 
 namespace {
 
-struct Sizes {
-  int64_t row = 1;   // elements of a row: the product of the reduced axes
-  int64_t rows = 1;  // the product of the kept axes
-};
-
-class Chooser {
+class Chooser : public ReductionFacts {
  public:
   Chooser(const ScheduleView& view, const ReductionSpace& space, std::string_view scheduler)
-      : view_(view), space_(space), access_(find_access(view, space)) {
+      : ReductionFacts(view, space) {
     h_.scheduler = scheduler;
-    sizes_ = {most_of(view.sizes, space.reduced), most_of(view.sizes, space.kept)};
   }
-
-  bool is_inner() const { return space_.is_reduced(access_.innermost); }
 
   // A row in registers. Nothing if no block holds one.
   std::optional<Heuristics> in_registers() {
@@ -129,26 +122,7 @@ class Chooser {
       }
     return best;
   }
-  // Whether two exchanges in each row cost more than the other blocks of a multiprocessor would gain: layer norm of
-  // [1271, 30528] in f32 took 119 µs in clusters of eight on an H100, 116 in those of two, and 112 in single blocks.
-  bool exchanges_twice() const { return space_.passes > 2 && kept_bytes(view_.fusion, space_) <= 4; }
 
-  // Whether blocks that read rows again disturb the L2 cache with nothing else.
-  bool reads_rows_alone() const {
-    return fills_gpu() && has_full_vectors() && !stores_rows() && !has_moments() &&
-           ceil_div(sizes_.row, access_.vector) < kManyAccesses;
-  }
-  // Whether they find the rows there, and a multiprocessor has registers for two of them. A loss of [8192, 50304] in bf16
-  // took 297 µs so on an H100, and 516 µs in the registers of blocks of which a multiprocessor holds one. On an H200 it
-  // took 276 µs in clusters, and 237 µs otherwise. Rows of 142,704 bytes are too long: a loss of [6336, 35676] in f32 took
-  // 348 µs so on an H100, and 299 µs in clusters.
-  bool finds_rows_again() const { return reads_rows_alone() && fit_in_cache(); }
-  bool loses_rows() const { return reads_rows_alone() && !fit_in_cache(); }
-  // Whether two thirds of the cache hold the rows that all blocks walk at once.
-  bool fit_in_cache() const {
-    const int64_t blocks = kLeastHeld * view_.device.multiprocessors;
-    return sizes_.row <= view_.device.l2_bytes * 2 / 3 / (blocks * bytes_of_loads());
-  }
   // Whether a multiprocessor holds but one block of those that keep rows, after `in_registers`.
   bool is_held_once() const { return is_held_once_; }
 
@@ -289,27 +263,6 @@ class Chooser {
     return std::nullopt;
   }
 
-  // Whether the rows are too few for blocks that walk several each.
-  bool has_few_rows() const { return sizes_.rows < kLeastWalk * view_.device.multiprocessors / 4; }
-
-  // Whether a row is so long that several blocks walk it sooner than one, though they wait for one another.
-  bool has_rows_to_share() const {
-    return leaves_most_idle() && states_rows() &&
-           (has_moments() || ceil_div(sizes_.row, access_.vector) >= kSharedAccesses);
-  }
-
-  // Whether one or two rows of running moments are read element by element. All multiprocessors then walk such a row
-  // sooner than the blocks of a cluster: a layer norm of [1, 117607] in f32 took 12.7 µs so on an H100, and 16.6 in a cluster.
-  bool are_few_single_moments() const {
-    return sizes_.rows <= 2 && access_.vector == 1 && has_moments() && has_rows_to_share();
-  }
-
-  // Whether the blocks that share no row are too few for the walk that each would make.
-  bool leaves_most_idle() const {
-    if (sizes_.row <= (is_inner() ? kLongRow * view_.device.block_threads : kLongWalk)) return false;
-    return (is_inner() ? sizes_.rows : blocks_of_columns(view_.device.warp)) < view_.device.multiprocessors / 4;
-  }
-
  private:
   // What the threads of a block do. A number that is 0 is not stated.
   struct Block {
@@ -345,7 +298,7 @@ class Chooser {
     if (kept.is_of_inputs)
       block->blocks = std::max<int64_t>(held(*block, kept), 1);
     else if (are_many_clusters(cluster) && stores_rows())
-      block->blocks = kLeastHeld;
+      block->blocks = has_full_vectors() || loads_of_pass() > 1 ? kLeastHeld : held_of_one_input(*block);
     if (block->chunks > 1 && cluster == 0) block->least = least_of(view_.sizes, space_.reduced);
     Heuristics h = kept_row(*block, view_.defects.has(Defect::kLongestShort) ? 1 : 0);
     if (kept.is_of_inputs) h.set("keep", "inputs");
@@ -390,16 +343,11 @@ class Chooser {
     return std::min(view_.device.registers / (threads * registers_of(block.chunks, kept.bytes)),
                     view_.device.threads / threads);
   }
-
-  // Whether rows are so many that several blocks of each multiprocessor are busy. Clusters of blocks do that with fewer.
-  bool fills_gpu(int64_t cluster = 0) const {
-    return sizes_.rows >= (cluster > 0 ? 1 : 2) * view_.device.multiprocessors;
+  // The same where the registers of the input's elements take what is made of them: softmax of [640, 58598] in f32 took
+  // 148 µs on an H100 by 88 registers of 256 threads, and 104 for [640, 58597] by 72, of which it holds one block more.
+  int64_t held_of_one_input(Block block) const {
+    return std::max(held(block, {bytes_of_loads() + kBytesOfWork / (block.chunks * access_.vector)}), kLeastHeld);
   }
-  bool are_many_clusters(int64_t cluster) const { return cluster > 0 && fills_gpu(cluster); }
-  bool has_full_vectors() const { return access_.vector * access_.bytes >= kVectorBytes; }
-  bool stores_rows() const { return fusebox::stores_rows(view_.fusion, space_); }
-
-  int64_t accesses_of_warp() const { return ceil_div(sizes_.row, access_.vector * view_.device.warp); }
 
   // The warps that hold a row of which each thread keeps `chunks` vectors, in so many bytes an element. Nothing if a
   // block has no such threads or registers.
@@ -412,9 +360,6 @@ class Chooser {
       return std::nullopt;
     return warps;
   }
-
-  // The longest column, where that tells lowering that a thread's sum needs no partial sums; 0 where it does not.
-  int64_t longest_summed_once() const { return sizes_.row <= kCascadeStrip ? sizes_.row : 0; }
 
   // Rows in registers. States the longest row that the threads keep, `shorter` elements less.
   Heuristics kept_row(Block b, int64_t shorter) {
@@ -452,22 +397,11 @@ class Chooser {
     return h_;
   }
 
-  // Whether a step can state how many rows there are, at most. Blocks that wait for one another need that.
-  bool states_rows() const { return sizes_of(view_.fusion, space_.kept).has_value(); }
-
-  int64_t columns() const { return most_of(view_.sizes, access_.columns); }
-
   // The most blocks for a grid that should have `wanted` on each multiprocessor. If all of them wait for one another, no
   // more than `held` on each are sure to be on the GPU at once.
   int64_t most_blocks(int64_t wanted, bool waits, int64_t held) const {
     return (waits ? std::min(wanted, held) : wanted) * view_.device.multiprocessors;
   }
-
-  Columns columns_of(int64_t lanes) const {
-    return {sizes_.row, columns(),      most_of(view_.sizes, kept_beside(space_, access_)),
-            lanes,      access_.vector, bytes_of_loads()};
-  }
-  int64_t blocks_of_columns(int64_t lanes) const { return columns_of(lanes).blocks(); }
 
   // The lanes of a row that has an access for each and leaves half of a warp idle, or more. 0 if it has more accesses, or
   // if all rows together do not fill a warp.
@@ -497,14 +431,6 @@ class Chooser {
     return std::clamp<int64_t>((has_moments() ? kThreadsOfFewRows : view_.device.block_threads) / threads, 1,
                                kMostBlocks);
   }
-  bool has_moments() const { return fusebox::has_moments(view_.fusion, space_); }
-
-  int64_t bytes_of_loads() const { return loaded_bytes(view_.fusion, space_); }
-  // Full inputs.
-  int64_t loads_of_pass() const {
-    return std::ranges::count_if(inputs(view_.fusion),
-                                 [&](ValueId v) { return view_.fusion.is_tensor(v) && space_.is_full(v); });
-  }
 
   std::vector<int64_t> elements_of_thread(int64_t cluster, Kept kept) const {
     return fusebox::elements_of_thread({.rows = sizes_.rows,
@@ -513,6 +439,7 @@ class Chooser {
                                         .bytes = bytes_of_loads(),
                                         .row_bytes = row_bytes(view_.fusion, space_),
                                         .kept_inputs = kept.is_of_inputs ? kept.bytes : 0,
+                                        .loads = loads_of_pass(),
                                         .cluster = cluster,
                                         .are_few = !fills_gpu(cluster),
                                         .has_moments = has_moments(),
@@ -522,13 +449,6 @@ class Chooser {
                                        view_.device);
   }
 
-  // Blocks that walk rows, if there are enough rows.
-  int64_t walkers() const { return 4 * view_.device.multiprocessors; }
-
-  const ScheduleView& view_;
-  const ReductionSpace& space_;
-  ReductionAccess access_;
-  Sizes sizes_;
   Heuristics h_;
   bool is_held_once_ = false;  // by a multiprocessor: a block whose registers hold a row
 };
@@ -547,7 +467,7 @@ std::optional<Heuristics> choose_passes(const ScheduleView& view, const Reductio
     if (auto h = chooser.in_cluster()) return h;
     Chooser clusters = chooser;
     const auto h = chooser.in_registers();
-    if (!h || (chooser.is_held_once() && !chooser.exchanges_twice()))
+    if (!h || (chooser.is_held_once() && !chooser.exchanges_twice() && !chooser.moves_halves()))
       if (auto many = clusters.in_many_clusters()) return many;
     if (h && chooser.is_held_once() && clusters.reads_rows_alone()) return clusters.in_strips(false);
     if (h) return h;

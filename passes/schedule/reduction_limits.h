@@ -14,10 +14,11 @@ inline constexpr int64_t kElementsOfWeights = 16;  // of a thread whose loads ar
 inline constexpr int64_t kElementsOfNarrow = 16;   // of a row of 16-bit numbers, only read, by narrow accesses
 // Of a block where a GPU is not full, unless threads would keep too much.
 inline constexpr int64_t kThreadsOfFewRows = 512;
-inline constexpr int64_t kLeastElements = 8;         // of a row, where a thread keeps sums of columns too
-inline constexpr int64_t kMostRegisters = 255;       // of a thread
-inline constexpr int64_t kManyElements = 32;         // for rows that would be too long otherwise
-inline constexpr int64_t kOtherRegisters = 32;       // that a thread needs beside its part of a row
+inline constexpr int64_t kLeastElements = 8;    // of a row, where a thread keeps sums of columns too
+inline constexpr int64_t kMostRegisters = 255;  // of a thread
+inline constexpr int64_t kManyElements = 32;    // for rows that would be too long otherwise
+inline constexpr int64_t kOtherRegisters = 32;  // that a thread needs beside its part of a row
+inline constexpr int64_t kBytesOfWork = 64;     // of registers more where a row changes in the registers that hold it
 inline constexpr int64_t kThreadsOfShortRows = 128;  // of a block that takes several rows
 inline constexpr int64_t kThreadsOfKeptRows = 256;   // the same where rows are kept in registers
 // The same where they are stored nowhere, at least; the bytes that such a block loads, at least; and the elements that each

@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(All, RowSchedules,
                                            Case{"softmax_of_many_long_rows", kSoftmax, 264, 40000, "cluster 8"},
                                            Case{"norm_of_many_rows", kNorm, 264, 24576, "blocks 2 longest 24576 least 20481 keep"},
                                            Case{"norm_of_many_long_rows", kNorm, 264, 73736, "cluster 8 keep inputs"},
-                                           Case{"softmax_of_many_rows", kSoftmax, 200, 40001, "form passes"},
+                                           Case{"softmax_of_many_rows", kSoftmax, 200, 40001, "cluster 4"},
                                            Case{"loss_of_one_longer_row", kLoss, 1, 300001, "most_rows 1"},
                                            Case{"softmax_of_two_longer_rows", kSoftmax, 2, 300000, "most_rows 2"}),
                          [](const auto& param) { return std::string(param.param.name); });

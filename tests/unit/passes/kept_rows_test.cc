@@ -74,8 +74,10 @@ TEST(KeptRows, ClustersOfManyRowsStateNothingOfThreadsAtOnce) {
 }
 
 TEST(KeptRows, NarrowAccessesOfClustersAreMany) {
-  const KeptRows row{.rows = 300, .accesses = 300, .vector = 1, .bytes = 4, .cluster = 8, .stores_rows = true};
+  KeptRows row{.rows = 300, .accesses = 300, .vector = 1, .bytes = 4, .cluster = 8, .stores_rows = true};
   EXPECT_EQ(elements_of_thread(row, kH100), (std::vector<int64_t>{32, 16}));
+  row.loads = 2;
+  EXPECT_EQ(elements_of_thread(row, kH100), (std::vector<int64_t>{16, 32}));
 }
 
 TEST(KeptRows, ShortRowsThatAreOnlyReadTakeHalfAWarp) {

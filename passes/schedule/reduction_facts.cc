@@ -1,0 +1,90 @@
+#include "passes/schedule/reduction_facts.h"
+
+#include <algorithm>
+
+#include "passes/plan/kernel_plan.h"
+#include "passes/schedule/known_divisors.h"
+#include "passes/schedule/loop_space.h"
+#include "passes/schedule/reduction_limits.h"
+
+namespace fusebox {
+
+ReductionFacts::ReductionFacts(const ScheduleView& view, const ReductionSpace& space)
+    : view_(view),
+      space_(space),
+      access_(find_access(view, space)),
+      sizes_{most_of(view.sizes, space.reduced), most_of(view.sizes, space.kept)} {}
+
+bool ReductionFacts::is_inner() const { return space_.is_reduced(access_.innermost); }
+
+bool ReductionFacts::fills_gpu(int64_t cluster) const {
+  return sizes_.rows >= (cluster > 0 ? 1 : 2) * view_.device.multiprocessors;
+}
+
+bool ReductionFacts::are_many_clusters(int64_t cluster) const { return cluster > 0 && fills_gpu(cluster); }
+
+bool ReductionFacts::has_full_vectors() const { return access_.vector * access_.bytes >= kVectorBytes; }
+
+bool ReductionFacts::moves_halves() const { return access_.vector * access_.bytes <= kNarrowestBytes; }
+
+bool ReductionFacts::stores_rows() const { return fusebox::stores_rows(view_.fusion, space_); }
+
+bool ReductionFacts::has_moments() const { return fusebox::has_moments(view_.fusion, space_); }
+
+int64_t ReductionFacts::bytes_of_loads() const { return loaded_bytes(view_.fusion, space_); }
+
+int64_t ReductionFacts::loads_of_pass() const {
+  return std::ranges::count_if(inputs(view_.fusion),
+                               [&](ValueId v) { return view_.fusion.is_tensor(v) && space_.is_full(v); });
+}
+
+int64_t ReductionFacts::accesses_of_warp() const { return ceil_div(sizes_.row, access_.vector * view_.device.warp); }
+
+bool ReductionFacts::states_rows() const { return sizes_of(view_.fusion, space_.kept).has_value(); }
+
+int64_t ReductionFacts::columns() const { return most_of(view_.sizes, access_.columns); }
+
+Columns ReductionFacts::columns_of(int64_t lanes) const {
+  return {sizes_.row, columns(),      most_of(view_.sizes, kept_beside(space_, access_)),
+          lanes,      access_.vector, bytes_of_loads()};
+}
+
+int64_t ReductionFacts::blocks_of_columns(int64_t lanes) const { return columns_of(lanes).blocks(); }
+
+bool ReductionFacts::exchanges_twice() const { return space_.passes > 2 && kept_bytes(view_.fusion, space_) <= 4; }
+
+bool ReductionFacts::reads_rows_alone() const {
+  return fills_gpu() && has_full_vectors() && !stores_rows() && !has_moments() &&
+         ceil_div(sizes_.row, access_.vector) < kManyAccesses;
+}
+
+bool ReductionFacts::finds_rows_again() const { return reads_rows_alone() && fit_in_cache(); }
+
+bool ReductionFacts::loses_rows() const { return reads_rows_alone() && !fit_in_cache(); }
+
+bool ReductionFacts::fit_in_cache() const {
+  const int64_t blocks = kLeastHeld * view_.device.multiprocessors;
+  return sizes_.row <= view_.device.l2_bytes * 2 / 3 / (blocks * bytes_of_loads());
+}
+
+bool ReductionFacts::has_few_rows() const { return sizes_.rows < kLeastWalk * view_.device.multiprocessors / 4; }
+
+bool ReductionFacts::has_rows_to_share() const {
+  return leaves_most_idle() && states_rows() &&
+         (has_moments() || ceil_div(sizes_.row, access_.vector) >= kSharedAccesses);
+}
+
+bool ReductionFacts::are_few_single_moments() const {
+  return sizes_.rows <= 2 && access_.vector == 1 && has_moments() && has_rows_to_share();
+}
+
+bool ReductionFacts::leaves_most_idle() const {
+  if (sizes_.row <= (is_inner() ? kLongRow * view_.device.block_threads : kLongWalk)) return false;
+  return (is_inner() ? sizes_.rows : blocks_of_columns(view_.device.warp)) < view_.device.multiprocessors / 4;
+}
+
+int64_t ReductionFacts::longest_summed_once() const { return sizes_.row <= kCascadeStrip ? sizes_.row : 0; }
+
+int64_t ReductionFacts::walkers() const { return 4 * view_.device.multiprocessors; }
+
+}  // namespace fusebox
