@@ -5,6 +5,7 @@
 // update: T. F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for Computing the Sample Variance", 1983. Sums of
 // narrow floats are accumulated in float.
 #include <ATen/ATen.h>
+#include <algorithm>
 
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
@@ -25,13 +26,25 @@ double depth_of(int64_t count) {
   return std::min(n, 16 + 5 * std::log2(n) + n * 0x1p-15);
 }
 
-// Sums over one axis after another. ATen, given several axes at once, adds along the outer ones in sequence.
-at::Tensor sum_over(at::Tensor x, at::IntArrayRef axes) {
-  if (axes.empty()) return at::sum(x, axes);
+// Reduces over one axis after another, the last one first. Axes of no element come at the end, so that a tensor of
+// [2^57, 0] elements becomes one of [0], not of [2^57]. `reduce` keeps the axis that it is given, with one element.
+template <class Reduce>
+at::Tensor over_each(at::Tensor x, at::IntArrayRef axes, Reduce&& reduce) {
   std::vector<int64_t> order(axes.begin(), axes.end());
   std::sort(order.rbegin(), order.rend());
-  for (int64_t a : order) x = at::sum(x, a);
-  return x;
+  std::stable_partition(order.begin(), order.end(), [&](int64_t a) { return x.size(a) != 0; });
+  for (int64_t a : order) x = reduce(x, a);
+  return x.squeeze(axes);
+}
+
+// ATen, given several axes at once, adds along the outer ones in sequence.
+at::Tensor sum_over(at::Tensor x, at::IntArrayRef axes) {
+  if (axes.empty()) return at::sum(x, axes);
+  return over_each(std::move(x), axes, [](const at::Tensor& t, int64_t a) { return at::sum(t, a, /*keepdim=*/true); });
+}
+
+at::Tensor product_over(at::Tensor x, at::IntArrayRef axes) {
+  return over_each(std::move(x), axes, [](const at::Tensor& t, int64_t a) { return at::prod(t, a, /*keepdim=*/true); });
 }
 
 int64_t count_of(const at::Tensor& t, at::IntArrayRef axes) {
@@ -128,13 +141,9 @@ Carried Evaluator::reduce_integers(const Op& op, Dtype declared, const Carried& 
     case OpKind::kSum:
       r.value = at::sum(x.value, axes);
       break;
-    case OpKind::kProd: {
-      r.value = x.value;
-      std::vector<int64_t> order(axes.begin(), axes.end());
-      std::sort(order.rbegin(), order.rend());
-      for (int64_t a : order) r.value = at::prod(r.value, a);
+    case OpKind::kProd:
+      r.value = product_over(x.value, axes);
       break;
-    }
     case OpKind::kMax:
     case OpKind::kMin: {
       const bool largest = op.kind == OpKind::kMax;
@@ -212,20 +221,14 @@ Carried Evaluator::finish_sum(at::Tensor value, const at::Tensor& spread, const 
 
 Carried Evaluator::product(Dtype declared, const Carried& given, at::IntArrayRef axes, int64_t count) {
   const Carried x = count > 1 ? in_sums(given) : given;
-  std::vector<int64_t> order(axes.begin(), axes.end());
-  std::sort(order.rbegin(), order.rend());
-  const auto over_axes = [&](at::Tensor t) {
-    for (int64_t a : order) t = at::prod(t, a);
-    return t;
-  };
-  at::Tensor value = over_axes(x.value);
+  at::Tensor value = product_over(x.value, axes);
   if (!options_.bounds) return rounded(std::move(value), declared);
   const at::Tensor sizes = at::abs(x.value);
   at::Tensor error = no_bound().expand(value.sizes()), spread = error;
   if (!x.exact()) {
     // Π(|x| + b) − Π|x|
-    const at::Tensor most = over_axes(most_of(x));
-    spread = at::nan_to_num(most - over_axes(sizes), kInfinity, kInfinity).mul_(1 + 0x1p-40);
+    const at::Tensor most = product_over(most_of(x), axes);
+    spread = at::nan_to_num(most - product_over(sizes, axes), kInfinity, kInfinity).mul_(1 + 0x1p-40);
   }
   if (count > 1) {
     // If a partial product may overflow, or lose digits below the smallest normal number, the order decides.

@@ -84,7 +84,7 @@ LaneProgram::Functions functions_of(const Bytecode& code, const Instruction& i) 
 
 }  // namespace
 
-LaneProgram::LaneProgram(const Bytecode& bytecode) : code(bytecode) {
+LaneProgram::LaneProgram(const Bytecode& bytecode) : code(bytecode), idle(bytecode) {
   functions.reserve(code.code.size());
   for (const Instruction& i : code.code) functions.push_back(functions_of(code, i));
 }

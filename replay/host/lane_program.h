@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/bytecode.h"
+#include "replay/host/idle_loops.h"
 #include "replay/host/lanes.h"
 
 namespace fusebox::host {
@@ -22,6 +23,7 @@ struct LaneProgram {
     const MemoryFunctions* memory = nullptr;
   };
   std::vector<Functions> functions;  // by instruction
+  IdleLoops idle;
 };
 
 }  // namespace fusebox::host

@@ -315,7 +315,8 @@ bool Machine::begin_for(Group& g, const Instruction& i) {
 }
 
 void Machine::fail_at_limit(const Group& g, int32_t lane) const {
-  fail(g, ErrorCode::kStepLimit, lane, count_text(options_.step_limit, "thread-instructions are the limit"));
+  fail(g, ErrorCode::kStepLimit, lane,
+       count_text(options_.step_limit, "thread-instructions are the limit; make the inputs smaller"));
 }
 
 void Machine::fail_at_index(const Group& g, int32_t lane) const {
@@ -327,12 +328,22 @@ void Machine::fail_at_step(const Group& g, int32_t lane, int64_t step) const {
   fail(g, ErrorCode::kStepLimit, lane, "the loop's step is " + std::to_string(step) + ", not 1 or more");
 }
 
+// A loop that would meet the limit soon may break another rule before, so it goes on.
+bool Machine::is_endless(int64_t index, int64_t stop, int64_t by) const {
+  constexpr uint64_t kSoon = uint64_t{1} << 32;
+  const uint64_t left = distance(index, stop);
+  return left > kSoon && left / static_cast<uint64_t>(by) > std::max(static_cast<uint64_t>(options_.step_limit), kSoon);
+}
+
 bool Machine::next_for(Group& g, const Instruction& i) {
   if (thread_instructions > options_.step_limit) fail_at_limit(g, g.mask().begin);
+  if (program_.idle.may_idle(at_)) skip_idle(g, i);
   if (!i.uniform) return next_for_lanes(g, i);
   auto* index = reinterpret_cast<int64_t*>(at(g, i.dst));
-  if (advance_index(*index, *index_at(g, i.args[2]))) fail_at_index(g, g.mask().begin);
-  return *index < *index_at(g, i.args[1]);
+  const int64_t stop = *index_at(g, i.args[1]), by = *index_at(g, i.args[2]);
+  if (is_endless(*index, stop, by)) fail_at_limit(g, g.mask().begin);
+  if (advance_index(*index, by)) fail_at_index(g, g.mask().begin);
+  return *index < stop;
 }
 
 bool Machine::next_for_lanes(Group& g, const Instruction& i) {
@@ -341,6 +352,7 @@ bool Machine::next_for_lanes(Group& g, const Instruction& i) {
   const int64_t* by = index_at(g, i.args[2]);
   const ptrdiff_t sb = stride(i.args[1]), sc = stride(i.args[2]);
   Mask& m = g.mask();
+  if (is_endless(index[m.begin], stop[m.begin * sb], by[m.begin * sc])) fail_at_limit(g, m.begin);
   int32_t count = 0;
   for (ptrdiff_t l = m.begin; l < m.end; ++l) {
     if (m.bits[l] == 0) continue;

@@ -175,6 +175,10 @@ class Machine {
   bool begin_for(Group& g, const Instruction& i);
   bool next_for(Group& g, const Instruction& i);
   bool next_for_lanes(Group& g, const Instruction& i);
+  // Goes on to the iteration before the last one of a loop that is idle (idle_loops.h).
+  void skip_idle(Group& g, const Instruction& i);
+  // Whether a loop has so many iterations left that the launch meets its limit of steps, and that not soon.
+  bool is_endless(int64_t index, int64_t stop, int64_t by) const;
   // Adds `by` to the index. True if the sum leaves the kernel's index type and this is checked.
   bool advance_index(int64_t& index, int64_t by) const {
     const bool fits =

@@ -374,6 +374,21 @@ TEST_F(Aten, WelfordOfOneElementWhoseSquareOverflows) {
   }
 }
 
+// The reference makes no tensor of the extents beside an empty axis.
+TEST_F(Aten, ReductionsAndScansOfNothingOfHugeExtents) {
+  const auto results = [&](const std::string& op, const std::string& input) {
+    return run(
+        "fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n]\n  %c = cast %x as i32\n  " + op + "\n  output %y\n}",
+        {made(input)});
+  };
+  EXPECT_EQ(results("%y = sum %x over [0, 1]", "f32[36028797018963968, 0]"), Numbers{0});
+  EXPECT_EQ(results("%y = prod %x over [0, 1]", "f32[36028797018963968, 0]"), Numbers{1});
+  EXPECT_EQ(results("%y = prod %c over [0, 1]", "f32[36028797018963968, 0]"), Numbers{1});
+  EXPECT_EQ(results("%y, %v, %k = welford %x over [0, 1]", "f32[0, 36028797018963968]"), Numbers{0});
+  EXPECT_EQ(results("%y = cumsum %x axis 0", "f32[36028797018963968, 0]"), Numbers{});
+  EXPECT_EQ(results("%y = cumprod %x axis 1", "f32[0, 36028797018963968]"), Numbers{});
+}
+
 TEST_F(Aten, ReductionsOfNothing) {
   // Operands with bounds: integers computed from reals.
   const auto reduced = [&](const std::string& reduction, const std::string& to) {

@@ -330,6 +330,65 @@ TEST(HostChecks, StepLimit) {
   endless.begin_for(endless.index(0), endless.index(1), endless.index(0), i);
   EXPECT_EQ(endless.run(kOneBlock, {.step_limit = 10000}).finding->code, ErrorCode::kStepLimit);
 }
+// A loop of `rows` iterations around loops from 0 to `columns` and to `depth`, the innermost of which stores. Between
+// them stand two indices of the outer loop.
+HostResult run_nest(int64_t rows, int64_t columns, int64_t depth, int index_bits = 64, bool by_lane = false) {
+  HostKernel k;
+  k.graph.index_bits = index_bits;
+  const ValueId y = k.output<float>("y", 8);
+  const ValueId m = k.scalar("m", rows), n = k.scalar("n", columns), d = k.scalar("d", depth), t = k.thread_x();
+  ValueId i, j, l;
+  k.begin_for(by_lane ? t : k.index(0), m, k.index(3), i);
+  const ValueId p = k.less(k.mul(i, k.index(2)), k.index(10));
+  k.begin_for(k.index(0), n, k.index(1), j);
+  k.begin_if(p);
+  k.begin_for(k.index(0), d, k.index(1), l);
+  k.store(y, t, k.number(1));
+  return k.run(kOneBlock);
+}
+TEST(HostChecks, LoopsAroundAnEmptyOneEnd) {
+  for (const bool by_lane : {false, true}) {
+    expect_clean(run_nest(int64_t{1} << 57, 0, 1, 64, by_lane));
+    expect_clean(run_nest(int64_t{1} << 57, 0, int64_t{1} << 57, 64, by_lane));
+    expect_clean(run_nest(int64_t{1} << 57, 5, 0, 64, by_lane));
+    expect_clean(run_nest(int64_t{1} << 57, int64_t{1} << 50, 0, 64, by_lane));
+    expect_clean(run_nest(7, 0, 0, 64, by_lane));
+  }
+}
+TEST(HostChecks, LoopsAroundAnEmptyOneRunTheirFirstAndLastIteration) {
+  // Twice the last index is what does not fit.
+  expect_clean(run_nest((int64_t{1} << 30) - 1, 0, 1, 32));
+  for (const bool by_lane : {false, true}) {
+    expect_finding(run_nest((int64_t{1} << 30) + 9, 0, 1, 32, by_lane), ErrorCode::kIndexOverflow, "line 8");
+    expect_finding(run_nest((int64_t{1} << 62) + 9, 0, 1, 64, by_lane), ErrorCode::kIndexOverflow, "line 8");
+  }
+}
+TEST(HostChecks, ALoopWhoseBoundsChangeIsNoEmptyOne) {
+  // The inner loop is empty in the first iterations only.
+  HostKernel k;
+  const ValueId y = k.output<float>("y", 8);
+  const ValueId t = k.thread_x();
+  ValueId i, j;
+  k.begin_for(k.index(0), k.index(9), k.index(1), i);
+  k.begin_for(k.index(7), i, k.index(1), j);
+  k.store(y, t, k.to_float(i));
+  expect_clean(k.run(kOneBlock));
+  EXPECT_EQ(k.values<float>("y"), std::vector<float>(8, 8.0f));
+}
+TEST(HostChecks, ALoopFarBeyondTheStepLimitIsRefusedAtOnce) {
+  for (const bool by_lane : {false, true}) {
+    HostKernel k;
+    const ValueId y = k.output<float>("y", 8);
+    const ValueId n = k.scalar("n", int64_t{1} << 57), t = k.thread_x();
+    ValueId i;
+    k.begin_for(by_lane ? t : k.index(0), n, k.index(8), i);
+    k.store(y, t, k.number(1));
+    const HostResult r = k.run(kOneBlock);
+    ASSERT_TRUE(r.finding.has_value());
+    EXPECT_EQ(r.finding->code, ErrorCode::kStepLimit);
+    EXPECT_LT(r.thread_instructions, 100);
+  }
+}
 TEST(HostChecks, MoreBarriersThanEpochs) {
   // Marks are renumbered in the middle of a block, twice; older marks keep their meaning.
   for (const bool is_racy : {false, true}) {
