@@ -15,6 +15,23 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::kBadInputSpec, message); }
 
+std::string list(std::span<const int64_t> numbers) {
+  std::string s = "[";
+  for (size_t i = 0; i < numbers.size(); ++i) s += (i > 0 ? ", " : "") + std::to_string(numbers[i]);
+  return s + "]";
+}
+
+// A tensor without elements takes no memory, but its strides are those of one whose empty axes have an extent of 1.
+[[noreturn]] void refuse_span(std::span<const int64_t> shape) {
+  const std::string tensor = "a tensor of " + list(shape);
+  throw Error(ErrorCode::kOutOfMemory,
+              std::ranges::count(shape, 0) > 0
+                  ? tensor +
+                        " has no elements, but its strides and indices are computed as if its empty axes had one, and "
+                        "span more than 2^56 places; make the extents other than 0 smaller"
+                  : tensor + " spans more than 2^56 places; make it smaller");
+}
+
 // Loads an unsigned integer of the element's width. A complex element has two.
 template <class Word>
 ConstantBits load_as(const std::byte* at) {
@@ -123,9 +140,7 @@ TensorData allocate_tensor(Dtype dtype, std::vector<int64_t> shape, std::vector<
     empty |= shape[i] == 0;
     count *= std::max<int64_t>(shape[i], 1);
     last += __int128{std::max<int64_t>(shape[i] - 1, 0)} * strides[i];
-    if (count > kMost || last > kMost)
-      throw Error(ErrorCode::kOutOfMemory,
-                  "a tensor of this shape and strides has more elements than can be addressed; make it smaller");
+    if (count > kMost || last > kMost) refuse_span(shape);
   }
   TensorData t;
   t.dtype = dtype;
@@ -346,11 +361,6 @@ Digest digest(const TensorData& t, const DefinedElements* defined) {
 }
 
 std::string describe(const TensorData& t) {
-  const auto list = [](std::span<const int64_t> numbers) {
-    std::string s = "[";
-    for (size_t i = 0; i < numbers.size(); ++i) s += (i > 0 ? ", " : "") + std::to_string(numbers[i]);
-    return s + "]";
-  };
   std::string s = std::string(text(t.dtype)) + list(t.shape);
   if (!is_contiguous(t)) s += " strides " + list(t.strides);
   return s;

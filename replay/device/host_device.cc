@@ -96,9 +96,11 @@ class HostDevice : public Device {
       return !__builtin_mul_overflow(bytes, extent, &bytes) && bytes <= options_.memory_limit;
     });
     if (!fits)
-      throw Error(ErrorCode::kOutOfMemory, "a tensor that the program makes takes more than the " +
-                                               std::to_string(options_.memory_limit) +
-                                               " bytes that are allowed; make the inputs smaller, or use fewer blocks");
+      throw Error(
+          ErrorCode::kOutOfMemory,
+          "a tensor that the program makes takes more than the " + std::to_string(options_.memory_limit) +
+              " bytes that are allowed; make the inputs' extents smaller (also those of inputs without elements), "
+              "or use fewer blocks");
   }
 
   HostOptions options_;

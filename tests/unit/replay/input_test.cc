@@ -162,6 +162,17 @@ TEST(Input, WrongSpecsAreRefused) {
   testing::expect_error(ErrorCode::kBadInputSpec, "%x", refuse("x=i32[5] integers 3 3"));
   testing::expect_error(ErrorCode::kBadInputSpec, "%x", refuse("x=u8[5] integers -3 3"));
   testing::expect_error(ErrorCode::kOutOfMemory, "%x", refuse("x=f32[4611686018427387904, 4]"));
+  for (const char* huge :
+       {"f32[0, 144115188075855872]", "f32[144115188075855872, 0]", "f32[67108864, 0, 67108864, 67108864]"})
+    try {
+      refuse(std::string("x=") + huge)();
+      ADD_FAILURE() << huge;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code, ErrorCode::kOutOfMemory);
+      EXPECT_EQ(e.what(), "a tensor of " + std::string(huge).substr(3) +
+                              " has no elements, but its strides and indices are computed as if its empty axes had "
+                              "one, and span more than 2^56 places; make the extents other than 0 smaller");
+    }
   testing::expect_error(ErrorCode::kBadInputSpec, "f32[5]", [] { parse_input_option("f32[5]"); });
 }
 
