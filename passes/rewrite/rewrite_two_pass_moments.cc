@@ -4,6 +4,9 @@
 //   // %avg, %squares, %n = welford %x over [1]   becomes
 //   // %s = sum %x over [1]; %avg = %s / max(size, 1); %d = sub %x, %avg; %squares = sum (%d · %d) over [1]
 //
+// The sum leaves the range of the dtype where the elements are near the largest number; the mean is an infinity then, and
+// the reference's bounds allow that from a quarter of the range on, for the sum of magnitudes.
+//
 // A count that is read becomes a `full` of the number of elements. Without elements all results are 0, as a welford's are.
 // The results are within the bounds of a welford's, whose squares are off by n times the square of the mean's own error at
 // most (T. F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for Computing the Sample Variance", 1983). A welford of

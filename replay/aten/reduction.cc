@@ -342,13 +342,12 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
   const double underflow = 4 * steps * ulp_of(real_of(compute_dtype(declared)), 0.0);
   const bool one = !merges && elements == 1;
   const at::Tensor none = no_bound().expand(mean.sizes());
-  const auto guarded = [&](const at::Tensor& error) {
-    // Squares beyond the accumulator's range overflow in some order. A square is multiplied by the count before it is
-    // divided.
-    const at::Tensor safe = at::logical_and(4 * most_raw * divisor < accumulator_overflow(declared),
-                                            4 * most_sum < accumulator_overflow(declared));
-    return at::where(safe, error, kInfinity);
-  };
+  // A mean may be computed from the sum of the elements, as the rewrite `two_pass_moments` does. Where that sum may leave
+  // the accumulator's range, the mean may be an infinity, also where the elements are equal and a welford finds the mean.
+  at::Tensor safe = 4 * most_sum < accumulator_overflow(declared);
+  const at::Tensor is_small =
+      at::logical_and(safe, 4 * most_raw * divisor < accumulator_overflow(declared));  // whatever the partial means are
+  if (merges) safe = is_small;
   at::Tensor mean_spread = none, square_spread = inner_bound.defined() ? inner_bound : none;
   if (!x.exact()) {
     const at::Tensor b = at::where(weights > 0, x.bound, 0.0);
@@ -359,13 +358,21 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
   // Roundings are relative to the elements that an implementation has, which are at most |x| + b.
   const at::Tensor mean_moves = most_sum / divisor * factor;
   at::Tensor mean_error =
-      one ? none : guarded(mean_moves + (merges ? (at::abs(mean) + mean_spread) * factor : none) + underflow);
+      one ? none
+          : at::where(safe, mean_moves + (merges ? (at::abs(mean) + mean_spread) * factor : none) + underflow,
+                      kInfinity);
   // The relative error is that of the mean times κ = sqrt(Σx² / S), plus the square of the mean's own error.
   const at::Tensor most_squares = squares + square_spread;
-  // One element has the square 0, or NaN where a kernel merges it into nothing and its square overflows.
-  at::Tensor square_error = guarded(one ? none
-                                        : square_factor * at::sqrt(most_squares * most_raw) + factor * most_squares +
-                                              n * (mean_moves * mean_moves + underflow));
+  at::Tensor square_error = one ? none
+                                : square_factor * at::sqrt(most_squares * most_raw) + factor * most_squares +
+                                      n * (mean_moves * mean_moves + underflow);
+  // The square of a distance between partial means is a part of the result, and is multiplied by a count before it is
+  // divided by one. One element has the square 0, or NaN where a kernel merges it into nothing and its square overflows.
+  const at::Tensor holds =
+      merges || one
+          ? is_small
+          : at::logical_and(safe, 4 * (most_squares + square_error) * divisor < accumulator_overflow(declared));
+  square_error = at::where(holds, square_error, kInfinity);
   if (merges) square_error = square_error + factor * (at::abs(inner) + inner_bound);
   if (one && x.exact()) {
     // The mean is the element, and the square of an infinity or NaN is NaN.
@@ -373,7 +380,7 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
   } else {
     // From an infinity an update makes an infinity or NaN, depending on the order.
     const at::Tensor infinite = at::isinf(most_raw);
-    mean_spread = at::where(infinite, kInfinity, mean_spread);
+    mean_spread = at::where(merges ? infinite : at::isinf(most_sum), kInfinity, mean_spread);
     square_spread = at::where(infinite, kInfinity, square_spread);
   }
   std::vector<Carried> results;

@@ -374,6 +374,27 @@ TEST_F(Aten, WelfordOfOneElementWhoseSquareOverflows) {
   }
 }
 
+// A mean is judged as long as the sum of the elements stays in the range of a float, and squares as long as they do.
+TEST_F(Aten, WelfordOfLargeNumbers) {
+  const auto is_free = [&](std::vector<double> numbers, size_t output) {
+    run("fusion @f {\n  %x = input f32[4]\n  %a, %v, %n = welford %x over [0]\n  output %a\n  output %v\n}",
+        {list(Dtype::kFloat, {4}, std::move(numbers))});
+    TensorData other = result_of(last_.outputs[output]);
+    store_element(other, 0, from_double(Dtype::kFloat, INFINITY));
+    return compare(other, last_.outputs[output]).ok;
+  };
+  // Means.
+  EXPECT_FALSE(is_free({1e37, 1e37, 1e37, 1e37}, 0));
+  EXPECT_FALSE(is_free({1e37, -1e37, 2e37, -2e37}, 0));
+  EXPECT_TRUE(is_free({1e38, 1e38, 1e38, 1e38}, 0));
+  EXPECT_TRUE(is_free({3e38, 3e38, 3e38, 3e38}, 0));
+  // Squares of distances.
+  EXPECT_FALSE(is_free({1e18, -1e18, 2e18, 1e18}, 1));
+  EXPECT_TRUE(is_free({1e19, -1e19, 2e19, 1e19}, 1));
+  EXPECT_FALSE(is_free({1e22, 1e22, 1e22, 1e22}, 1));
+  EXPECT_TRUE(is_free({1e30, 1e30, 1e30, 1e30}, 1));
+}
+
 // The reference makes no tensor of the extents beside an empty axis.
 TEST_F(Aten, ReductionsAndScansOfNothingOfHugeExtents) {
   const auto results = [&](const std::string& op, const std::string& input) {
