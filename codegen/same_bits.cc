@@ -25,6 +25,7 @@ bool gives_same_bits(OpKind kind) {
     case OpKind::kMul:
     case OpKind::kNeg:
     case OpKind::kReciprocal:
+    case OpKind::kRelu:
     case OpKind::kRemainder:
     case OpKind::kRsqrt:
     case OpKind::kSign:
@@ -45,7 +46,6 @@ bool gives_same_bits(OpKind kind) {
     case OpKind::kClamp:
     case OpKind::kMaximum:
     case OpKind::kMinimum:
-    case OpKind::kRelu:
       return false;
     case FUSEBOX_PART_OPS:
     case FUSEBOX_TEST_OPS:

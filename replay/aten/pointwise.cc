@@ -163,7 +163,8 @@ at::Tensor complex_value_of(OpKind kind, std::span<const Carried> o) {
   }
 }
 
-// Ops whose zeros have the sign that IEEE gives, in every implementation.
+// Ops whose zeros have the sign that IEEE gives, in every implementation. `relu` is none: of -0 our kernels and ATen on a
+// CPU make -0, and ATen on a GPU may make 0.
 bool keeps_zero_sign(OpKind kind) {
   switch (kind) {
     case OpKind::kSet:

@@ -72,7 +72,7 @@ inline T absolute(T a) {
 }
 template <class T>
 inline T relu(T a) {
-  return a <= T{0} ? T{0} : a;  // NaN stays NaN
+  return a < T{0} ? T{0} : a;  // NaN and -0 stay
 }
 // ATen's sign: 0 for NaN.
 template <class T>

@@ -362,6 +362,23 @@ TEST_F(Aten, NoSignOfNan) {
   }
 }
 
+// ATen gives either zero for a -0, depending on where it runs, and so either infinity for its reciprocal.
+TEST_F(Aten, ReluOfANegativeZeroIsEitherZero) {
+  const Argument x = list(Dtype::kFloat, {2}, {-0.0, -1});
+  run("fusion @f {\n  %x = input f32[2]\n  %y = relu %x\n  %z = reciprocal %y\n  output %y\n  output %z\n}", {x});
+  for (const double zero : {0.0, -0.0}) {
+    TensorData y = result_of(last_.outputs[0]), z = result_of(last_.outputs[1]);
+    store_element(y, 0, from_double(Dtype::kFloat, zero));
+    store_element(z, 0, from_double(Dtype::kFloat, 1 / zero));
+    EXPECT_TRUE(compare(y, last_.outputs[0]).ok) << zero;
+    EXPECT_TRUE(compare(z, last_.outputs[1]).ok) << zero;
+    store_element(z, 0, from_double(Dtype::kFloat, 1));
+    EXPECT_TRUE(compare(z, last_.outputs[1]).ok);  // what depends on the zero is not judged
+    store_element(y, 0, from_double(Dtype::kFloat, 0x1p-149));
+    EXPECT_FALSE(compare(y, last_.outputs[0]).ok);
+  }
+}
+
 TEST_F(Aten, WelfordOfOneElementWhoseSquareOverflows) {
   const Argument x = list(Dtype::kFloat, {3, 1}, {2, -0x1.fffffep127, 5});
   run("fusion @f {\n  %x = input f32[3, 1]\n  %a, %v, %n = welford %x over [1]\n  output %v\n  output %a\n}", {x});

@@ -76,7 +76,7 @@ FloatReference float_reference(OpKind kind, C a, C b, C c, C d) {
     case OpKind::kFrac:
       return exact(a - std::trunc(a));
     case OpKind::kRelu:
-      return exact(std::isnan(a) ? a : std::fmax(a, C{0}));
+      return exact(a < 0 ? C{0} : a);
     case OpKind::kSign:
       return exact(a > 0 ? C{1} : a < 0 ? C{-1} : C{0});
     case OpKind::kLerp:

@@ -1,5 +1,6 @@
 // Every scalar op on every dtype that it accepts, at boundary values, compared with a plain reference.
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "tests/unit/replay/host_math_reference.h"
@@ -410,6 +411,22 @@ TEST(HostMathRefusals, StorageOnlyDtypes) {
       EXPECT_FALSE(e.place.empty());
     }
   }
+}
+
+// As in ATen on a CPU, and in the CUDA text.
+TEST(HostMath, ReluKeepsANegativeZero) {
+  HostKernel k;
+  const ValueId x = k.input<float>("x", {-0.0f, 0.0f, -1.0f, 2.0f});
+  const ValueId y = k.output<float>("y", 4), z = k.output<uint16_t>("z", 4);
+  const ValueId t = k.thread_x();
+  const ValueId v = k.load(x, t), narrow = k.op(OpKind::kCast, {v}, Dtype::kBfloat16);
+  k.store(y, t, k.op(OpKind::kRelu, {v}, Dtype::kFloat));
+  k.store(z, t, k.op(OpKind::kRelu, {narrow}, Dtype::kBfloat16));
+  expect_clean(k.run({.block = {4, 1, 1}}));
+  std::vector<uint32_t> bits;
+  for (const float f : k.values<float>("y")) bits.push_back(std::bit_cast<uint32_t>(f));
+  EXPECT_EQ(bits, (std::vector<uint32_t>{0x80000000u, 0, 0, 0x40000000u}));
+  EXPECT_EQ(k.values<uint16_t>("z"), (std::vector<uint16_t>{0x8000, 0, 0, 0x4000}));
 }
 
 }  // namespace
