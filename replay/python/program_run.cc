@@ -11,6 +11,7 @@
 #include "replay/cache/compiled_record.h"
 #include "replay/cache/user_cache.h"
 #include "replay/data/file.h"
+#include "replay/device/captures.h"
 #include "replay/device/cuda_loader.h"
 #include "replay/python/fault_keeper.h"
 #include "replay/python/program.h"
@@ -276,6 +277,7 @@ void PythonProgram::forget_plans() {
 ProgramResult PythonProgram::run_on_gpu(const KnownPlan& plan, std::span<const Argument> arguments, int ordinal,
                                         uintptr_t stream) {
   const std::shared_ptr<Device> device = gpu(ordinal);
+  refuse_captured(*device->session(), reinterpret_cast<CudaStream>(stream), "@" + graph.name);
   prepare(plan, ordinal);
   device->set_stream(reinterpret_cast<CudaStream>(stream));
   const FaultKeeper keeper(arguments, device.get());

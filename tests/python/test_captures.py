@@ -8,7 +8,7 @@ import torch
 from support import HAS_ATEN
 from test_aten_segments import SLICE, expected
 
-from fusebox import DataType, FusionDefinition
+from fusebox import DataType, FuseboxError, FusionDefinition
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is there")
 needs_aten = pytest.mark.skipif(not HAS_ATEN, reason="built without ATen")
@@ -155,6 +155,23 @@ def test_the_slower_way_beside_a_capture_of_another_thread(is_known):
     graph.replay()
     torch.cuda.synchronize()
     assert torch.equal(y, torch.full_like(y, 3.0))
+
+
+def test_the_slower_way_inside_of_a_capture_is_refused_and_leaves_it_whole():
+    x = torch.ones(1000, device="cuda")
+    fd = interpreted(31)
+    fd.execute([x])
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = x * 2
+        with pytest.raises(FuseboxError, match="before the capture") as refused:
+            fd.execute([x])
+        y = y + 1
+    assert refused.value.code == "E0212"
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(y, torch.full_like(y, 3.0))
+    assert torch.equal(fd.execute([x])[0], 31 * x)
 
 
 def test_the_slower_way_waits_for_no_other_stream():

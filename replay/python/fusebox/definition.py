@@ -262,9 +262,9 @@ class FusionDefinition(Fusion):
         overwrite; an output that is an input shares its memory. On a GPU it runs on PyTorch's current stream and returns before the work is
         done; a call like an earlier one (dtypes, sizes, strides, alignments) needs no planning, and works while a CUDA graph is captured. A
         fusion with a segment by ATen, or with an output that is a scalar, an input or another output, runs on the current stream too, but
-        is interpreted each time and waited for. The checked host executor runs CPU tensors, with this many threads. Random tensors without
-        a seed take it from torch's generator (generators.py), unless the inputs have two numbers more, for the inputs that hold seed and
-        offset."""
+        is interpreted each time and waited for; inside of a capture such a call is refused (E0212). The checked host executor runs CPU
+        tensors, with this many threads. Random tensors without a seed take it from torch's generator (generators.py), unless the inputs have
+        two numbers more, for the inputs that hold seed and offset."""
         if type(inputs) is not list:
             inputs = torch_memory.listed(inputs)
         if self.drawn is not None:

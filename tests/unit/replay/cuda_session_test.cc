@@ -4,7 +4,9 @@
 #include "ir/table/error.h"
 #include "replay/cuda/resting.h"
 #include "replay/cuda/session.h"
+#include "replay/device/captures.h"
 #include "replay/device/loaded_modules.h"
+#include "tests/support/expect_error.h"
 #include "tests/unit/replay/fake_driver.h"
 
 namespace fusebox {
@@ -48,6 +50,19 @@ TEST_F(CudaSessionTest, LoadsWaitsAndUnloadsBesideACapture) {
   EXPECT_TRUE(driver.modules.empty());
   EXPECT_EQ(driver.mode, 0);  // the thread's own again
   EXPECT_EQ(driver.waited_for, std::vector<void*>{&other});
+}
+
+TEST_F(CudaSessionTest, WorkThatWaitsIsRefusedBeforeItTouchesACapturedStream) {
+  const auto refuse = [&](CudaStream stream) { return [this, stream] { refuse_captured(*session, stream, "@f"); }; };
+  refuse (&captured)();
+  begin_capture(7);
+  refuse (&other)();
+  refuse(nullptr)();
+  testing::expect_error(ErrorCode::kUnsupportedOp, "@f", refuse(&captured));
+  EXPECT_TRUE(session->is_captured(&captured));
+  EXPECT_TRUE(driver.waited_for.empty());
+  EXPECT_TRUE(driver.graphs[7].empty());
+  EXPECT_EQ(driver.questions, 4);
 }
 
 TEST_F(CudaSessionTest, AGraphKeepsModulesAfterTheirDevice) {
