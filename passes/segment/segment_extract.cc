@@ -85,12 +85,14 @@ class Extractor {
   const Graph& from() const { return source_.fusion(); }
 
   // Steps may split and resize by scalars that no op of the segment reads, or that one reads behind the tensor. A fact about
-  // such a scalar would help no kernel.
+  // such a scalar would help no kernel. A tensor that a step makes may have the name of a scalar elsewhere in the fusion.
   void named_scalars() {
+    std::set<std::string> made;
     for (const Step& step : segment_.steps) {
+      if (!row_of(step.kind).results.starts_with('d')) made.insert(step.results.begin(), step.results.end());
       if (step.kind == StepKind::kAssume) continue;
       for (const StepOperand& operand : step.operands) {
-        if (operand.is_integer() || !operand.domain.empty()) continue;
+        if (operand.is_integer() || !operand.domain.empty() || made.contains(operand.value)) continue;
         const std::optional<ValueId> named = source_.names.find(operand.value);
         if (named && from()[*named].def && !from().is_tensor(*named)) value(*named);
       }
