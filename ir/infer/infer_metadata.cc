@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ir/infer/infer_rules.h"
+#include "ir/infer/slice_bound.h"
 #include "ir/scalar/numeric.h"
 #include "ir/table/families.h"
 #include "ir/table/type_rule.h"
@@ -175,6 +176,11 @@ bool is_at_most(const Graph& g, const ScalarForm& a, const ScalarForm& whole, in
   return op.kind == OpKind::kMaximum && times == 1 && fits(0) && fits(1);
 }
 
+bool is_one_size(const Graph& g, const ScalarForm& form) {
+  const auto atom = form.as_atom();
+  return atom && g[*atom].def && g[g[*atom].def].kind == OpKind::kSize;
+}
+
 // Bounds as ATen has them: a negative bound counts from the end, each bound is clamped to [0, extent], and the stop is
 // at least the start. Two kinds of bounds are not clamped, so that extents stay sums of sizes: a bound made of sizes
 // that lies in [0, extent] for all sizes, and, without `clamps_sizes`, a bound that is one size. bind_sizes checks that
@@ -189,9 +195,7 @@ Bounds slice_bounds(InferContext& c, ValueId extent, ValueId start, ValueId stop
       if (!is_size_sum(g, v)) return clamped(c, v, extent);
       const ValueId index = scalar::cast(g, c.place, v, Dtype::kIndex);
       const ScalarForm form = form_of(g, index);
-      const auto atom = form.as_atom();
-      const bool is_size = atom && g[*atom].def && g[g[*atom].def].kind == OpKind::kSize;
-      if ((is_size && !clamps_sizes) || is_at_most(g, form, whole, kMaxBoundDepth)) return form;
+      if ((is_one_size(g, form) && !clamps_sizes) || is_at_most(g, form, whole, kMaxBoundDepth)) return form;
       return ScalarForm::atom(scalar::minimum(g, c.place, index, extent));
     }
     if (*k >= kToTheEnd) return whole;
@@ -303,6 +307,11 @@ ResultSpec infer_pad(InferContext& c) {
 }
 
 }  // namespace
+
+bool is_unclamped_bound(const Graph& g, ValueId bound, ValueId extent) {
+  const ScalarForm form = form_of(g, bound);
+  return is_one_size(g, form) && !(extent && is_at_most(g, form, form_of(g, extent), kMaxBoundDepth));
+}
 
 ResultSpec infer_metadata(InferContext& c) {
   switch (c.kind) {

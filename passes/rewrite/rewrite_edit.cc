@@ -8,6 +8,7 @@
 #include "ir/infer/concretize.h"
 #include "ir/infer/infer.h"
 #include "ir/infer/is_library.h"
+#include "ir/infer/slice_bound.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 
@@ -82,8 +83,25 @@ bool opens_axes(const Graph& before, const Graph& now, const Graph& again) {
   return false;
 }
 
+// Whether a slice would take a bound as it is that it clamped. A size in place of `floor_div %n, 1` has the same value, and a
+// run in which it lies beyond the axis would be refused.
+bool leaves_bounds_unclamped(const Graph& before, const Graph& now) {
+  for (OpId id : before[Graph::body()].ops) {
+    if (before[id].kind != OpKind::kSlice || now[id].kind != OpKind::kSlice) continue;
+    const auto unclamped = [&](const Graph& g, size_t operand) {
+      const auto axes = logical_without_reductions(g, g.tensor_of(g[id].operands[0]));
+      const IterDomain& axis = g[axes[(operand - 1) % axes.size()]];
+      return is_unclamped_bound(g, g[id].operands[operand], axis.expanded ? axis.expanded : axis.extent);
+    };
+    for (size_t i = 1; i < now[id].operands.size(); ++i)
+      if (unclamped(now, i) && !unclamped(before, i)) return true;
+  }
+  return false;
+}
+
 // Whether inference accepts the program again, and leaves its outputs as they lie and its axes as resolved as they were.
 bool infers(const Graph& before, const Graph& now) {
+  if (leaves_bounds_unclamped(before, now)) return false;
   try {
     const Graph again = inferred_again(now);
     // A pad by widths that became 0 passes on what decides its operand's axis.
