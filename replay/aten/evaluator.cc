@@ -247,6 +247,24 @@ void Evaluator::evaluate(OpId id) {
   values_[result.index] = std::move(*made);
 }
 
+// By op: whether an output or one of these values is made of what it makes. No executor runs the other ops. Where sizes
+// decide which axes stretch, one of these may not even fit its operands.
+std::vector<bool> Evaluator::needed_ops(std::span<const ValueId> asked) const {
+  std::vector<bool> is_read(g_.values.size()), is_needed(g_.ops.size());
+  for (ValueId v : asked) is_read[v.index] = true;
+  const auto& body = g_[Graph::body()].ops;
+  for (size_t i = body.size(); i-- > 0;) {
+    const Op& op = g_[body[i]];
+    const bool makes_tensors = !op.results.empty() && g_.is_tensor(op.results[0]);
+    is_needed[body[i].index] =
+        !makes_tensors || std::ranges::any_of(op.results, [&](ValueId v) { return is_read[v.index]; });
+    if (!is_needed[body[i].index]) continue;
+    for (ValueId v : op.operands)
+      if (v) is_read[v.index] = true;
+  }
+  return is_needed;
+}
+
 Evaluation Evaluator::run() {
   // An input is taken when its first reader comes, and a value is dropped after its last one, so that large programs
   // fit.
@@ -281,9 +299,10 @@ Evaluation Evaluator::run() {
   };
   Evaluation e;
   std::vector<int64_t> own(g_.values.size(), 0);
+  const std::vector<bool> is_needed = needed_ops(asked);
   for (OpId id : g_[Graph::body()].ops) {
     const Op& op = g_[id];
-    if (op.kind == OpKind::kOutput) continue;
+    if (op.kind == OpKind::kOutput || !is_needed[id.index]) continue;
     for (ValueId v : op.operands) fetch(v);
     const int64_t before = ambiguous_;
     evaluate(id);

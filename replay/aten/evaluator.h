@@ -55,6 +55,7 @@ class Evaluator {
   // -- evaluator.cc
   Carried take(const Argument& argument) const;
   Evaluated give(ValueId v, const Carried& c) const;
+  std::vector<bool> needed_ops(std::span<const ValueId> asked) const;
   void evaluate(OpId id);
   // A tensor, or a scalar as a tensor without axes.
   Carried carried(ValueId v);
