@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "ir/domain/domain.h"
+#include "ir/scalar/scalar_form.h"
 #include "ir/table/error.h"
 #include "passes/schedule/prepared.h"
 #include "passes/schedule/schedule_memo.h"
@@ -264,12 +265,34 @@ bool ends_in_chunk(const StepWriter& w, const std::string& name) {
                              [&](DomainId d) { return g[d].iter_type != IterType::kBroadcast; });
 }
 
+// An axis of an output that is matched with an axis of the reference only because an expanded tensor stands beside both. Its
+// extent is equal in some runs alone, so its loops are no parts of a tile.
+std::optional<std::string> matched_by_size(const Graph& g, const FusionAxes& all, ValueId reference) {
+  std::optional<AxisClasses> exact;
+  const auto axes = logical_without_reductions(g, g.tensor_of(reference));
+  for (const OutputRef& out : outputs(g)) {
+    if (!g.is_tensor(out.value)) continue;
+    const auto own = logical_without_reductions(g, g.tensor_of(out.value));
+    const auto along = axes_along(g, all, reference, out.value);
+    for (size_t i = 0; i < along.size(); ++i) {
+      if (!along[i]) continue;
+      const auto n = size_form(g, axes[i]), m = size_form(g, own[*along[i]]);
+      if (n && m && n->equals(*m)) continue;
+      if (!exact) exact.emplace(g, AxisClassKind::kExact);
+      if (!exact->same(axes[i], own[*along[i]]))
+        return "the output %" + g[out.value].name + " is as long as %" + g[reference].name + " in some runs alone";
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> transpose_declines(const ScheduleView& view) {
   const Graph& g = view.fusion;
   if (has_resizes(g)) return "an op slices, pads or joins tensors, which the scheduler resize is for";
   if (auto why = elementwise_declines(view)) return why;
+  if (auto why = matched_by_size(g, *fusion_axes(view), reference_of(view))) return why;
   // Without a move every input is read in the order of the result, or of its own memory.
   const auto found = turned(*prepared_of(view));
   if (!found)
