@@ -9,6 +9,7 @@
 #include "ir/canonical/canonical.h"
 #include "ir/graph/name_index.h"
 #include "ir/scalar/numeric.h"
+#include "ir/scalar/scalar_form.h"
 #include "ir/table/families.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
@@ -304,6 +305,12 @@ std::vector<std::string> signature(const Graph& g) {
   return names;
 }
 
+// The extent, if no size of a run decides it. Rewrites leave it an op of numbers where an input has it.
+std::optional<int64_t> known_extent(const Graph& g, DomainId d) {
+  const auto form = size_form(g, d);
+  return form && form->is_constant() ? std::optional(form->constant) : std::nullopt;
+}
+
 // Whether a reduction has an extent that is a number in one of the graphs, and unknown in the other. A kernel adds in parts
 // whose length divides a known extent, so it adds in another order.
 bool adds_in_other_parts(const Graph& was, const Graph& now) {
@@ -315,8 +322,7 @@ bool adds_in_other_parts(const Graph& was, const Graph& now) {
     const auto& a = was.tensor_of(*same).logical;
     const auto& b = now.tensor_of(op.results[0]).logical;
     for (size_t i = 0; i < a.size() && i < b.size(); ++i)
-      if (now[b[i]].iter_type == IterType::kReduction &&
-          constant_integer(was, was[a[i]].extent) != constant_integer(now, now[b[i]].extent))
+      if (now[b[i]].iter_type == IterType::kReduction && known_extent(was, a[i]) != known_extent(now, b[i]))
         return true;
   }
   return false;
