@@ -9,7 +9,6 @@
 #include "ir/canonical/canonical.h"
 #include "ir/graph/name_index.h"
 #include "ir/scalar/numeric.h"
-#include "ir/scalar/scalar_form.h"
 #include "ir/table/families.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
@@ -305,16 +304,24 @@ std::vector<std::string> signature(const Graph& g) {
   return names;
 }
 
-// The extent, if no size of a run decides it. Rewrites leave it an op of numbers where an input has it.
-std::optional<int64_t> known_extent(const Graph& g, DomainId d) {
-  const auto form = size_form(g, d);
-  return form && form->is_constant() ? std::optional(form->constant) : std::nullopt;
+// Whether the same ops make two scalars of the same sizes and numbers. Not for deep ones.
+bool is_made_alike(const Graph& a, ValueId x, const Graph& b, ValueId y, int depth = 8) {
+  if (!x || !y) return x == y;
+  if (a[x].constant || b[y].constant) return a[x].constant == b[y].constant && a[x].dtype == b[y].dtype;
+  const Op &p = a[a[x].def], &q = b[b[y].def];
+  if (p.kind != q.kind || a[x].dtype != b[y].dtype || p.operands.size() != q.operands.size() || depth == 0)
+    return false;
+  if (p.operands.empty()) return a[x].name == b[y].name;
+  for (size_t i = 0; i < p.operands.size(); ++i)
+    if (!is_made_alike(a, p.operands[i], b, q.operands[i], depth - 1)) return false;
+  return true;
 }
 
-// Whether a reduction has an extent that is a number in one of the graphs, and unknown in the other. A kernel adds in parts
-// whose length divides a known extent, so it adds in another order.
+// Whether a rewrite changed how the extent of a reduction is made. What is known of an extent decides in which parts a
+// kernel adds: their length divides a number, as 2 in place of `floor_div 2, %c`, and is at most what bounds a scalar.
 bool adds_in_other_parts(const Graph& was, const Graph& now) {
   NameIndex names(was);
+  const auto size = [](const Graph& g, DomainId d) { return g[d].expanded ? g[d].expanded : g[d].extent; };
   for (const Op& op : now.ops) {
     if (op.results.empty() || !demands(op.kind, kReduction)) continue;
     const auto same = names.find(now[op.results[0]].name);
@@ -322,7 +329,7 @@ bool adds_in_other_parts(const Graph& was, const Graph& now) {
     const auto& a = was.tensor_of(*same).logical;
     const auto& b = now.tensor_of(op.results[0]).logical;
     for (size_t i = 0; i < a.size() && i < b.size(); ++i)
-      if (now[b[i]].iter_type == IterType::kReduction && known_extent(was, a[i]) != known_extent(now, b[i]))
+      if (now[b[i]].iter_type == IterType::kReduction && !is_made_alike(was, size(was, a[i]), now, size(now, b[i])))
         return true;
   }
   return false;
