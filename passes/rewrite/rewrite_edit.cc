@@ -83,25 +83,8 @@ bool opens_axes(const Graph& before, const Graph& now, const Graph& again) {
   return false;
 }
 
-// Whether a slice would take a bound as it is that it clamped. A size in place of `floor_div %n, 1` has the same value, and a
-// run in which it lies beyond the axis would be refused.
-bool leaves_bounds_unclamped(const Graph& before, const Graph& now) {
-  for (OpId id : before[Graph::body()].ops) {
-    if (before[id].kind != OpKind::kSlice || now[id].kind != OpKind::kSlice) continue;
-    const auto unclamped = [&](const Graph& g, size_t operand) {
-      const auto axes = logical_without_reductions(g, g.tensor_of(g[id].operands[0]));
-      const IterDomain& axis = g[axes[(operand - 1) % axes.size()]];
-      return is_unclamped_bound(g, g[id].operands[operand], axis.expanded ? axis.expanded : axis.extent);
-    };
-    for (size_t i = 1; i < now[id].operands.size(); ++i)
-      if (unclamped(now, i) && !unclamped(before, i)) return true;
-  }
-  return false;
-}
-
 // Whether inference accepts the program again, and leaves its outputs as they lie and its axes as resolved as they were.
 bool infers(const Graph& before, const Graph& now) {
-  if (leaves_bounds_unclamped(before, now)) return false;
   try {
     const Graph again = inferred_again(now);
     // A pad by widths that became 0 passes on what decides its operand's axis.
@@ -128,6 +111,7 @@ Rewriter::Rewriter(Graph& g, const RewriteOptions& options, std::span<const Valu
     if (v) is_read_[v.index] = true;
   };
   for (OpId op : g[Graph::body()].ops) {
+    find_clamped_bounds(op);
     const bool is_aten = is_library(g, g[op]);
     for (ValueId v : g[op].operands) {
       read(v);
@@ -210,9 +194,26 @@ bool Rewriter::is_replaceable(ValueId v) const {
          is_plain(v);
 }
 
+void Rewriter::find_clamped_bounds(OpId slice) {
+  if (g_[slice].kind != OpKind::kSlice) return;
+  const auto& operands = g_[slice].operands;
+  const auto axes = logical_without_reductions(g_, g_.tensor_of(operands[0]));
+  for (size_t i = 1; i < operands.size(); ++i) {
+    const IterDomain& axis = g_[axes[(i - 1) % axes.size()]];
+    const ValueId extent = axis.expanded ? axis.expanded : axis.extent;
+    if (!g_.is_constant(operands[i]) && !is_unclamped_bound(g_, operands[i], extent))
+      clamped_.emplace(operands[i], extent);
+  }
+}
+
+bool Rewriter::unclamps(ValueId v, ValueId by) const {
+  const auto [begin, end] = clamped_.equal_range(v);
+  return std::any_of(begin, end, [&](const auto& bound) { return is_unclamped_bound(g_, by, now(bound.second)); });
+}
+
 bool Rewriter::fits(ValueId v, ValueId by) const {
-  return v != by && is_replaceable(v) && !is_held(v) && g_[v].dtype == g_[by].dtype && same_axes(v, by) &&
-         same_deciders(v, by) && !moves_operand(v, by);
+  return v != by && !unclamps(v, by) && is_replaceable(v) && !is_held(v) && g_[v].dtype == g_[by].dtype &&
+         same_axes(v, by) && same_deciders(v, by) && !moves_operand(v, by);
 }
 
 bool Rewriter::take(ValueId v) {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -57,6 +58,10 @@ class Rewriter {
   bool same_axis(DomainId a, DomainId b) const;
 
  private:
+  void find_clamped_bounds(OpId slice);
+  // Whether a slice clamps v, and would take `by` as it is. A size in place of `floor_div %n, 1` has the same value, and a run
+  // in which it lies beyond the axis would be refused.
+  bool unclamps(ValueId v, ValueId by) const;
   bool is_plain(ValueId v) const;
   // Whether ATen reads `v` and would find `by` elsewhere: it lays out what it makes as its operands lie.
   bool moves_operand(ValueId v, ValueId by) const;
@@ -74,6 +79,7 @@ class Rewriter {
   int64_t left_;
   std::span<const ValueId> held_;
   std::vector<ValueId> taken_;
+  std::multimap<ValueId, ValueId> clamped_;      // bounds of slices, with the extents of the axes that they cut
   std::vector<ValueId> by_;                      // by value; none: itself
   std::vector<bool> is_output_;                  // by value
   std::vector<bool> is_read_, is_read_by_aten_;  // by value
