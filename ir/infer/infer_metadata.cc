@@ -176,9 +176,14 @@ bool is_at_most(const Graph& g, const ScalarForm& a, const ScalarForm& whole, in
   return op.kind == OpKind::kMaximum && times == 1 && fits(0) && fits(1);
 }
 
-bool is_one_size(const Graph& g, const ScalarForm& form) {
-  const auto atom = form.as_atom();
-  return atom && g[*atom].def && g[g[*atom].def].kind == OpKind::kSize;
+// By its op, not by its form: `sub %n, 0` has the form of %n, and a rewrite may make it of a scalar that was clamped.
+bool is_one_size(const Graph& g, ValueId bound) {
+  const auto is_wide = [&](ValueId v) { return g[v].dtype == Dtype::kIndex || g[v].dtype == Dtype::kInt64; };
+  const auto is_renamed = [&](ValueId v) {
+    return g[v].def && g[g[v].def].kind == OpKind::kCast && is_wide(v) && is_wide(g[g[v].def].operands[0]);
+  };
+  while (is_renamed(bound)) bound = g[g[bound].def].operands[0];
+  return g[bound].def && g[g[bound].def].kind == OpKind::kSize;
 }
 
 // Bounds as ATen has them: a negative bound counts from the end, each bound is clamped to [0, extent], and the stop is
@@ -195,7 +200,7 @@ Bounds slice_bounds(InferContext& c, ValueId extent, ValueId start, ValueId stop
       if (!is_size_sum(g, v)) return clamped(c, v, extent);
       const ValueId index = scalar::cast(g, c.place, v, Dtype::kIndex);
       const ScalarForm form = form_of(g, index);
-      if ((is_one_size(g, form) && !clamps_sizes) || is_at_most(g, form, whole, kMaxBoundDepth)) return form;
+      if ((is_one_size(g, index) && !clamps_sizes) || is_at_most(g, form, whole, kMaxBoundDepth)) return form;
       return ScalarForm::atom(scalar::minimum(g, c.place, index, extent));
     }
     if (*k >= kToTheEnd) return whole;
@@ -309,8 +314,7 @@ ResultSpec infer_pad(InferContext& c) {
 }  // namespace
 
 bool is_unclamped_bound(const Graph& g, ValueId bound, ValueId extent) {
-  const ScalarForm form = form_of(g, bound);
-  return is_one_size(g, form) && !(extent && is_at_most(g, form, form_of(g, extent), kMaxBoundDepth));
+  return is_one_size(g, bound) && !(extent && is_at_most(g, form_of(g, bound), form_of(g, extent), kMaxBoundDepth));
 }
 
 ResultSpec infer_metadata(InferContext& c) {
