@@ -154,12 +154,13 @@ bool is_automatic(const Graph& fusion, const CompileOptions& options) {
 
 namespace {
 
-// Applies the leading steps to a fusion, and returns the steps that resolve its symbolic axes for the bindings.
+// Applies the leading steps to a fusion, brings it into canonical order, and returns the steps that resolve its symbolic
+// axes for the bindings. Inference then finds the same scalars, whatever the order in which the ops were written.
 std::vector<Step> rewrite(Graph& fusion, const Bindings& bindings, std::span<const Step> leading,
                           const Defects& defects) {
-  if (leading.empty()) return plan_concretize(fusion, bindings, defects);
   const Graph before = fusion;
-  apply_steps(fusion, leading, defects);
+  if (!leading.empty()) apply_steps(fusion, leading, defects);
+  fusion = canonical_order(fusion);
   return plan_concretize(fusion, rebind(before, bindings, fusion), defects);
 }
 
