@@ -13,8 +13,8 @@ namespace {
 // Nothing reads FUSEBOX_NUMERICS: it makes bundles and keys of binaries differ.
 constexpr std::string_view kCompileOptions[] = {"--diag-suppress=186", "--std=c++17",         "--fmad=false",
                                                 "--ftz=false",         "--prec-div=true",     "--prec-sqrt=true",
-                                                "--diag-suppress=177", "-DFUSEBOX_NUMERICS=3"};
-static_assert(kNumericsVersion == 3, "the last option names the version");
+                                                "--diag-suppress=177", "-DFUSEBOX_NUMERICS=4"};
+static_assert(kNumericsVersion == 4, "the last option names the version");
 
 }  // namespace
 

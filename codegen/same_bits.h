@@ -12,7 +12,7 @@ namespace fusebox {
 // The version of the numerics of exact ops. It grows when any exact op may give other bits than before; then outputs that
 // were recorded with another version are compared within bounds. It is among the compile options, so that bundles and
 // keys of binaries have it.
-inline constexpr int kNumericsVersion = 3;
+inline constexpr int kNumericsVersion = 4;
 
 // Whether a scalar op of real numbers is exact. A NaN is any NaN. Ops of complex numbers are bounded, except for copies.
 bool gives_same_bits(OpKind kind);

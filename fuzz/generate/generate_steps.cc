@@ -4,6 +4,8 @@
 
 #include "fuzz/base/error_form.h"
 #include "fuzz/generate/step_maker.h"
+#include "ir/infer/bind.h"
+#include "ir/infer/concretize.h"
 #include "ir/infer/is_library.h"
 #include "passes/schedule/apply_steps.h"
 #include "replay/run/aten_segment.h"
@@ -167,6 +169,18 @@ bool slices_symbolic(const Graph& fusion) {
   });
 }
 
+// Whether the sizes fit once the axes are resolved for them.
+bool fits_resolved(Graph fusion, const Bindings& sizes) {
+  try {
+    apply_steps(fusion, plan_concretize(fusion, sizes));
+    check_sizes(fusion, sizes);
+    return true;
+  } catch (const Error& e) {
+    expect_refusal(e);
+    return false;
+  }
+}
+
 // True if lists may get this code although each step applied when it was drawn: lowering decides legality, and segments
 // take steps that were tried elsewhere. A plain list is legal, except for outputs in place.
 bool is_expected(ErrorCode code, const std::vector<Step>& steps, bool is_plain) {
@@ -218,7 +232,8 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
       return result;
     } catch (const Error& e) {
       expect_refusal(e);
-      const bool may_not_fit = e.code == ErrorCode::kSizeMismatch && slices_symbolic(fusion);
+      const bool may_not_fit =
+          e.code == ErrorCode::kSizeMismatch && slices_symbolic(fusion) && !fits_resolved(fusion, sizes);
       if (!may_not_fit && !is_expected(e.code, result.steps, result.repairs > kLastRepair)) result.surprise = e;
       result.refusal = e;
       if (result.surprise) return result;

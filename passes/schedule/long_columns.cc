@@ -1,6 +1,7 @@
 #include "passes/schedule/long_columns.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "passes/schedule/known_divisors.h"
 #include "passes/schedule/reduction_limits.h"
@@ -14,6 +15,8 @@ int64_t Columns::blocks() const {
 }
 
 namespace {
+
+int64_t power_of_two_to(int64_t n) { return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(n))); }
 
 // Blocks of a quarter of the threads that a multiprocessor holds: as many as give each multiprocessor one, or a few where one
 // would leave a part of them idle. Sums that pass from block to block take longer than a block's own. On an H100, in µs, in
@@ -36,15 +39,16 @@ SharedColumns by_large_blocks(Columns c, int64_t multiprocessors) {
   return {c.vector, slices(), c.lanes, kThreadsOfLongColumns, kLongUnroll};
 }
 
-// Narrow accesses want four blocks of each multiprocessor that walk many rounds. Half a line is read side by
-// side, so that more blocks have columns of their own and fewer share each: the block that comes last adds what they found.
+// Narrow accesses want four blocks of each multiprocessor that walk many rounds. The threads of a block read half a line
+// side by side. So there are many groups of columns, and few blocks share each: the block that comes last adds what the
+// others found, which takes longer the more they are. Where they are still many, accesses and lines become half as wide.
 // On an H100, in µs, in place of a dozen small blocks for each multiprocessor: 21.4 for [57088, 320] in f16 (25.9), 19.3
 // for [30000, 500] in bf16 (24.1), 14.4 for [8192, 1024] (16.5), 12.4 for [60000, 64] (17.1), 10.1 for [9000, 200] in f16
 // (12.5), and 19.9 by 2 bytes for [30000, 501] in bf16 (22.2).
 SharedColumns by_narrow_blocks(Columns c, int64_t multiprocessors) {
   if (c.vector * c.bytes >= kVectorBytes || c.columns < kFewColumns) return {};
   const bool is_narrowest = c.vector * c.bytes <= kNarrowestBytes;
-  c.lanes = std::clamp<int64_t>(kBytesOfLine / 2 / (c.vector * c.bytes), 8, 32);
+  c.lanes = std::clamp<int64_t>(power_of_two_to(kBytesOfLine / 2 / (c.vector * c.bytes)), 8, 32);
   const int64_t threads = is_narrowest ? kThreadsOfLongColumns : kThreadsOfColumns;
   const int64_t places = threads / c.lanes * kUnroll;  // of each column in a round
   if (c.places < kManyRounds * places) return {};

@@ -9,7 +9,7 @@ namespace fusebox {
 
 namespace {
 
-constexpr int64_t kMostThreads = 1024;
+constexpr int64_t kMostThreads = 1024, kWarp = 32;
 constexpr int64_t kMostTile = 64;  // of which elements of 8 bytes take 32 KiB of shared memory
 
 // One choice that becomes twice or half as large. `against`: another one that moves the other way, so that their product
@@ -85,8 +85,11 @@ std::optional<Heuristics> moved(const Heuristics& h, Move move, bool up) {
   if (move.key == "reuse" && find_number(result, "reuse") && h.number("reuse") == 1) return std::nullopt;
   if (!scale(result, move.key, up)) return std::nullopt;
   if (!move.against.empty() && !scale(result, move.against, !up)) return std::nullopt;
-  // Fewer lanes of a row leave the others of their warp to further rows.
-  if (move.key == "lanes" && !move.against.empty() && !scale(result, "rows", !up)) return std::nullopt;
+  // Fewer lanes of a row leave the others of their warp to further rows. Rows of several warps or blocks have whole warps.
+  if (move.key == "lanes" && !move.against.empty()) {
+    const bool is_in_warp = h.number("warps") == 1 && !h.has("cluster") && result.number("lanes") <= kWarp;
+    if (!is_in_warp || !scale(result, "rows", !up)) return std::nullopt;
+  }
   if (!follow(result)) return std::nullopt;
   // The GPU is sure to hold as many waiting blocks as the scheduler chose, and no more.
   while (waiting_blocks(result) > waiting_blocks(h)) {

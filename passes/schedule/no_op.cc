@@ -32,8 +32,8 @@ std::optional<std::string> refusal_of_plan(const ScheduleView& view) {
     for (const Step& step : elementwise_plan(view, loops_of(view))) applier.apply(step);
     plan_refusable(g, {.defects = view.defects, .sizes = {}});
   } catch (const Error& e) {
-    if (e.code == ErrorCode::kInternal) throw;
     if (e.code == ErrorCode::kIllegalAliasOrder) return std::nullopt;
+    if (e.code < ErrorCode::kIllegalInline || e.code > ErrorCode::kIllegalCluster) throw;
     return "its loops would be refused: " + std::string(e.what()) + (e.place.empty() ? "" : " (" + e.place + ")");
   }
   return std::nullopt;

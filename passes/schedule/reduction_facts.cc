@@ -25,7 +25,12 @@ bool ReductionFacts::are_many_clusters(int64_t cluster) const { return cluster >
 
 bool ReductionFacts::has_full_vectors() const { return access_.vector * access_.bytes >= kVectorBytes; }
 
-bool ReductionFacts::moves_halves() const { return access_.vector * access_.bytes <= kNarrowestBytes; }
+bool ReductionFacts::moves_halves() const {
+  int64_t bytes = 0;
+  for (ValueId v : inputs(view_.fusion))
+    if (view_.fusion.is_tensor(v) && space_.is_full(v)) bytes = std::max(bytes, size_bytes(view_.fusion[v].dtype));
+  return access_.vector * bytes <= kNarrowestBytes;
+}
 
 bool ReductionFacts::stores_rows() const { return fusebox::stores_rows(view_.fusion, space_); }
 

@@ -11,7 +11,8 @@ inline constexpr int64_t kMostRounds = 4;      // of a thread over its part of a
 inline constexpr int64_t kBytesOfRound = 128;  // that a thread loads together, where its column takes one round
 inline constexpr int64_t kBytesOfThread = 64;  // of a row that a thread loads into registers
 inline constexpr int64_t kElementsOfWeights = 16;  // of a thread whose loads are of weights too, if rows allow them
-inline constexpr int64_t kElementsOfNarrow = 16;   // of a row of 16-bit numbers, only read, by narrow accesses
+// Of a row by narrow accesses: where it is of 16-bit numbers and only read, or of several inputs and kept in a cluster.
+inline constexpr int64_t kElementsOfNarrow = 16;
 // Of a block where a GPU is not full, unless threads would keep too much.
 inline constexpr int64_t kThreadsOfFewRows = 512;
 inline constexpr int64_t kLeastElements = 8;    // of a row, where a thread keeps sums of columns too

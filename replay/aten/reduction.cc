@@ -27,7 +27,7 @@ double depth_of(int64_t count) {
 }
 
 // Reduces over one axis after another, the last one first. Axes of no element come at the end, so that a tensor of
-// [2^57, 0] elements becomes one of [0], not of [2^57]. `reduce` keeps the axis that it is given, with one element.
+// [2^55, 0] elements becomes one of [0], not of [2^55]. `reduce` keeps the axis that it is given, with one element.
 template <class Reduce>
 at::Tensor over_each(at::Tensor x, at::IntArrayRef axes, Reduce&& reduce) {
   std::vector<int64_t> order(axes.begin(), axes.end());

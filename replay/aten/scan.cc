@@ -21,7 +21,7 @@ int64_t scan_axis(const Op& op, const at::Tensor& x) {
 at::Tensor counts_along(const at::Tensor& x, int64_t axis) {
   std::vector<int64_t> shape(static_cast<size_t>(x.dim()), 1);
   shape[static_cast<size_t>(axis)] = -1;
-  // An axis of 2^57 places may belong to a tensor without elements.
+  // An axis of 2^55 places may belong to a tensor without elements.
   if (x.numel() == 0) return at::ones(std::vector<int64_t>(shape.size(), 1), at::kDouble);
   return at::arange(1, x.size(axis) + 1, at::kDouble).reshape(shape);
 }

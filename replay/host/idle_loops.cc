@@ -104,7 +104,7 @@ void Machine::skip_idle(Group& g, const Instruction& i) {
   const auto skip = [&](int32_t l) {
     const int64_t step = by[l * stride(i.args[2])];
     const uint64_t left = distance(index[l], stop[l * stride(i.args[1])]) / static_cast<uint64_t>(step);
-    if (left > 1) index[l] += static_cast<int64_t>(left - 1) * step;
+    if (left > kManyIdle) index[l] += static_cast<int64_t>(left - 1) * step;
     return true;
   };
   if (i.uniform)

@@ -1,8 +1,10 @@
 // The loops of a kernel that do nothing if loops inside of them are empty: the loop over rows in a sum of
-// [2^57, 0] elements.
+// [2^55, 0] elements.
 //
 // Invariant: an idle loop touches no memory and waits for nobody, in any of its iterations. All that its instructions
-// compute are indices and conditions, so its first and its last iteration show whether an index overflows.
+// compute are indices and conditions. Where so many iterations are left that they would take long, the executor goes on
+// with the last one: whether an index overflows is checked in the first and the last iteration of such a loop, and in all
+// iterations of a shorter one.
 //
 //   for 0, %m, 1 {          // idle if n < 1
 //     for 0, %n, 1 { … }    // its bounds do not depend on the loop outside
@@ -15,6 +17,9 @@
 #include "codegen/bytecode.h"
 
 namespace fusebox::host {
+
+// So many iterations of an idle loop are left out.
+inline constexpr uint64_t kManyIdle = uint64_t{1} << 20;
 
 // How far a loop's last index can be beyond one of its indices.
 inline uint64_t distance(int64_t index, int64_t stop) {

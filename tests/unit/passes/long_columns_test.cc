@@ -1,5 +1,6 @@
 #include "passes/schedule/long_columns.h"
 
+#include <bit>
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -43,6 +44,12 @@ TEST(LongColumns, GiveNarrowAccessesFourBlocksOfEachMultiprocessor) {
   // Narrower ones leave fewer blocks to share a column.
   EXPECT_EQ(shared({.places = 60000, .columns = 64, .lanes = 16, .vector = 4, .bytes = 2}).vector, 2);
   EXPECT_EQ(shared({.places = 30000, .columns = 501, .lanes = 32, .vector = 1, .bytes = 2}).threads, 512);
+  // Of inputs of 2 and 1 bytes, of 4 and 1, and of 4 and 2.
+  for (const int64_t bytes : {3, 5, 6}) {
+    const SharedColumns mixed = shared({.places = 30000, .columns = 501, .lanes = 16, .vector = 1, .bytes = bytes});
+    EXPECT_TRUE(std::has_single_bit(static_cast<uint64_t>(mixed.lanes))) << bytes;
+    EXPECT_EQ(mixed.threads % mixed.lanes, 0) << bytes;
+  }
   // Few rounds of small blocks.
   EXPECT_EQ(
       share_long_columns({.places = 2176, .columns = 704, .lanes = 16, .vector = 4, .bytes = 2}, false, 132).slices, 0);

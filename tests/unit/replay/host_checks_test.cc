@@ -1,5 +1,6 @@
 // Each check of the host executor: a kernel that breaks the rule, and one that nearly does.
 #include "replay/device/device.h"
+#include "replay/host/idle_loops.h"
 #include "tests/support/expect_error.h"
 #include "tests/unit/replay/host_runner.h"
 
@@ -364,16 +365,34 @@ TEST(HostChecks, LoopsAroundAnEmptyOneRunTheirFirstAndLastIteration) {
   }
 }
 TEST(HostChecks, ALoopWhoseBoundsChangeIsNoEmptyOne) {
-  // The inner loop is empty in the first iterations only.
+  // i·i < 2n·i − n² + 1 holds in the middle alone, where both loops of 2n iterations are far from their ends.
+  constexpr int64_t n = 2 * static_cast<int64_t>(host::kManyIdle);
+  for (const bool by_lane : {false, true}) {
+    HostKernel k;
+    const ValueId y = k.output<float>("y", 8);
+    const ValueId t = k.thread_x();
+    ValueId i, j;
+    k.begin_for(by_lane ? k.mul(t, k.index(0)) : k.index(0), k.index(2 * n), k.index(1), i);
+    k.begin_for(k.mul(i, i), k.add(k.mul(i, k.index(2 * n)), k.index(1 - n * n)), k.index(1), j);
+    k.store(y, t, k.to_float(i));
+    expect_clean(k.run(kOneBlock));
+    EXPECT_EQ(k.values<float>("y"), std::vector<float>(8, static_cast<float>(n)));
+  }
+}
+TEST(HostChecks, AShortLoopAroundAnEmptyOneChecksAllIndices) {
+  // 2^30 times the index by 5 leaves 32 bits in iterations that are neither first nor last.
   HostKernel k;
+  k.graph.index_bits = 32;
   const ValueId y = k.output<float>("y", 8);
-  const ValueId t = k.thread_x();
+  const ValueId n = k.scalar("n", 0), t = k.thread_x();
   ValueId i, j;
-  k.begin_for(k.index(0), k.index(9), k.index(1), i);
-  k.begin_for(k.index(7), i, k.index(1), j);
-  k.store(y, t, k.to_float(i));
-  expect_clean(k.run(kOneBlock));
-  EXPECT_EQ(k.values<float>("y"), std::vector<float>(8, 8.0f));
+  k.begin_for(k.index(0), k.index(11), k.index(1), i);
+  const ValueId p =
+      k.less(k.mul(k.op(OpKind::kFloorMod, {i, k.index(5)}, Dtype::kIndex), k.index(1 << 30)), k.index(7));
+  k.begin_for(k.index(0), n, k.index(1), j);
+  k.begin_if(p);
+  k.store(y, t, k.number(1));
+  expect_finding(k.run(kOneBlock), ErrorCode::kIndexOverflow, "line 7");
 }
 TEST(HostChecks, ALoopFarBeyondTheStepLimitIsRefusedAtOnce) {
   for (const bool by_lane : {false, true}) {
