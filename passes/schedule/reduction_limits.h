@@ -63,7 +63,7 @@ inline constexpr int64_t kSlicesOfColumn = 12;
 inline constexpr int64_t kThreadsOfLongColumns = 512;
 inline constexpr int64_t kManySlices = 64;
 inline constexpr int64_t kFewSlices = 8;
-inline constexpr int64_t kFewColumns = 64;  // for which narrow accesses were chosen to give every lane one
+inline constexpr int64_t kFewColumns = 64;  // of fewer columns, accesses are narrow so that every lane has one
 inline constexpr int64_t kManyRounds = 32;  // of a block over a column
 inline constexpr int64_t kMostHeldOfColumns = 4;
 // Of a line of the L2 cache; of an access that leaves most registers free; and blocks of each multiprocessor that are many.
