@@ -80,7 +80,7 @@ struct BlockFocus {
 // A small program that random draws rarely make, with the schedule, the rewrite or the values that it is made for.
 enum class RareFocus : uint8_t {
   kWrappingConstants,   // an op of integer constants that wraps, for folding
-  kTimesZero,           // a product of zero with infinities and NaN
+  kTimesZero,           // a product or sum of zero with infinities, NaN and zeros
   kTwoRandomOps,        // two random ops of one kernel, each with its own seed
   kDeclaredOrder,       // ATen makes a tensor that has a declared order
   kAddedProduct,        // a 16-bit product that is added, or widened for a sum

@@ -135,9 +135,10 @@ std::vector<ValueId> FusionMaker::times_zero() {
   if (!is_floating(*wanted_) && !is_complex(*wanted_)) wanted_ = Dtype::kFloat;
   const ValueId x = new_input(*wanted_, {random_.between(8, 40)});
   const ValueId zero = constant(g_, *wanted_, fuzz::small_constant(*wanted_, random_.one_in(4) ? -0.0 : 0.0));
-  const ValueId made =
-      random_.one_in(4) ? pointwise(g_, OpKind::kMul, {zero, x}) : pointwise(g_, OpKind::kMul, {x, zero});
-  // Rewrites never replace an output, so another op reads the product.
+  // A sum with 0 has another sign of zero than x, where that is -0.
+  const OpKind kind = random_.one_in(2) && is_offered(OpKind::kAdd) ? OpKind::kAdd : OpKind::kMul;
+  const ValueId made = random_.one_in(4) ? pointwise(g_, kind, {zero, x}) : pointwise(g_, kind, {x, zero});
+  // Rewrites never replace an output, so another op reads the result.
   return {made, unary(g_, is_offered(OpKind::kNeg) ? OpKind::kNeg : OpKind::kSet, made)};
 }
 
