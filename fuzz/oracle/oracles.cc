@@ -280,6 +280,14 @@ void rewrite_by_ones(OracleRun& run, const RewriteRow& row, Graph g, const Graph
   }
 }
 
+// The outputs, by number, in whose bits two runs differ.
+std::vector<size_t> outputs_of_other_bits(const HostRun& was, const HostRun& now) {
+  std::vector<size_t> result;
+  for (size_t i = 0; i < now.outputs.size(); ++i)
+    if (first_difference(as_tensor(was.outputs[i]), as_tensor(now.outputs[i]))) result.push_back(i);
+  return result;
+}
+
 // Reports a run that does not give the bits of another one. It may refuse its launch.
 void report_other_bits(OracleRun& run, const HostRun& was, const HostRun& now, std::string_view stage,
                        const std::string& how) {
@@ -288,11 +296,10 @@ void report_other_bits(OracleRun& run, const HostRun& was, const HostRun& now, s
     return;
   }
   const auto wanted = outputs(run.fusion());
-  for (size_t i = 0; i < now.outputs.size(); ++i)
-    if (first_difference(as_tensor(was.outputs[i]), as_tensor(now.outputs[i]))) {
-      const std::string name = "%" + run.fusion()[wanted[i].value].name;
-      run.report(stage, "differs", name, "the bits of " + name + " " + how);
-    }
+  for (size_t i : outputs_of_other_bits(was, now)) {
+    const std::string name = "%" + run.fusion()[wanted[i].value].name;
+    run.report(stage, "differs", name, "the bits of " + name + " " + how);
+  }
 }
 
 // The inputs and outputs, by name.
@@ -326,17 +333,10 @@ Graph resolved(OracleRun& run, const Graph& g) {
   return result;
 }
 
-bool gives_other_bits(const HostRun& was, const HostRun& now) {
-  for (size_t i = 0; i < was.outputs.size(); ++i)
-    if (first_difference(as_tensor(was.outputs[i]), as_tensor(now.outputs[i]))) return true;
-  return false;
-}
-
 // Whether a rewrite changed how the extent of a reduction is made. What is known of an extent decides in which parts a
 // kernel adds: their length divides a number, as 2 in place of `floor_div 2, %c`, and is at most what bounds a scalar.
 bool adds_in_other_parts(const Graph& was, const Graph& now) {
   NameIndex names(was);
-  const auto size = [](const Graph& g, DomainId d) { return g[d].expanded ? g[d].expanded : g[d].extent; };
   for (const Op& op : now.ops) {
     if (op.results.empty() || !demands(op.kind, kReduction)) continue;
     const auto same = names.find(now[op.results[0]].name);
@@ -344,7 +344,7 @@ bool adds_in_other_parts(const Graph& was, const Graph& now) {
     const auto& a = was.tensor_of(*same).logical;
     const auto& b = now.tensor_of(op.results[0]).logical;
     for (size_t i = 0; i < a.size() && i < b.size(); ++i)
-      if (now[b[i]].iter_type == IterType::kReduction && !is_made_alike(was, size(was, a[i]), now, size(now, b[i])))
+      if (now[b[i]].iter_type == IterType::kReduction && !is_made_alike(was, was[a[i]].size(), now, now[b[i]].size()))
         return true;
   }
   return false;
@@ -384,7 +384,8 @@ void rewrites(OracleRun& run) {
   // A library adds in an order that depends on how its operands lie, and a rewrite may hand it another tensor.
   const bool calls_library = std::ranges::any_of(all.ops, [](const Op& op) { return demands(op.kind, kLibrary); });
   const auto adds_otherwise = [&] {
-    return gives_other_bits(run.unfused(), now) && adds_in_other_parts(resolved(run, run.fusion()), resolved(run, all));
+    return !outputs_of_other_bits(run.unfused(), now).empty() &&
+           adds_in_other_parts(resolved(run, run.fusion()), resolved(run, all));
   };
   if (now.ok() && (calls_library || adds_otherwise()))
     judge_by_reference(run, now, "rewrites");

@@ -22,7 +22,7 @@ class ExtentSolver {
       take_shape(v);
       const auto& axes = g_.tensor_of(v).logical;
       for (size_t i = 0; i < axes.size(); ++i) {
-        const ValueId size = g_[axes[i]].expanded ? g_[axes[i]].expanded : g_[axes[i]].extent;
+        const ValueId size = g_[axes[i]].size();
         if (g_.is_constant(size)) continue;
         const auto [it, is_new] = symbols.emplace(size, AxisOf{v, i});
         if (!is_new) classes_.unite(it->second, {v, i});

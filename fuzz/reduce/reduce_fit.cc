@@ -113,7 +113,7 @@ void rename_domains(std::vector<Step>& steps, const std::map<std::string, std::v
       o.domain = it->second[*at] ? "gone" : o.domain.substr(0, 1) + std::to_string(static_cast<int64_t>(*at) - before);
     }
     // A tensor that a step makes has the domains of the step's first tensor.
-    if (s.operands.empty() || !row_of(s.kind).results.starts_with('t')) continue;
+    if (s.operands.empty() || !row_of(s.kind).makes_tensors()) continue;
     if (const auto it = of.find(s.operands[0].value); it != of.end()) {
       const std::vector<bool> same = it->second;
       for (const std::string& made : s.results) of[made] = same;

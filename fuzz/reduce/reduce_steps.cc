@@ -13,8 +13,6 @@ Edit at_step(size_t at, std::function<bool(std::vector<Step>&, size_t)> change) 
   };
 }
 
-bool is_tensor_maker(const Step& s) { return row_of(s.kind).results.starts_with('t'); }
-
 // Replaces a name in all later steps. A domain's name is replaced in every tensor, because propagation copies names.
 void rename_after(std::vector<Step>& steps, size_t at, bool is_tensor, const std::string& from, const std::string& to) {
   for (size_t i = at; i < steps.size(); ++i)
@@ -37,7 +35,7 @@ std::vector<std::vector<std::string>> ways_back(const Step& s) {
     case StepKind::kResize:
       return {{domain(0)}};
     default:  // any other: makes tensors, of which its row tells, or nothing that has a name
-      if (is_tensor_maker(s) && !s.operands.empty()) return {{s.operands[0].value}};
+      if (row_of(s.kind).makes_tensors() && !s.operands.empty()) return {{s.operands[0].value}};
       return {};
   }
 }
@@ -96,7 +94,7 @@ std::vector<Edit> fold_steps(const Case& c) {
         const Step s = steps[at];
         erase_at(steps, at);
         for (size_t k = 0; k < s.results.size() && k < names.size(); ++k)
-          rename_after(steps, at, is_tensor_maker(s), s.results[k], names[k]);
+          rename_after(steps, at, row_of(s.kind).makes_tensors(), s.results[k], names[k]);
         for (size_t k = at; k < steps.size(); ++k)
           if (steps[k].kind == StepKind::kReorder || steps[k].kind == StepKind::kSetAllocation)
             std::erase_if(steps[k].operands, [](const StepOperand& o) { return o.domain == "gone"; });

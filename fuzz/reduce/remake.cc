@@ -136,7 +136,7 @@ class Remaker {
       if (removed != change_.removed_axes.end() && removed->second.contains(i)) continue;
       IterDomain d = from_[old.logical[i]];
       d.name = "i" + std::to_string(to_[t].logical.size());
-      const ValueId size = d.expanded ? d.expanded : d.extent;
+      const ValueId size = d.size();
       d.extent = value(d.extent);
       d.expanded = value(d.expanded);
       if (from_.is_constant(size) && extents != change_.extents.end())

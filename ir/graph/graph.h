@@ -94,6 +94,7 @@ struct IterDomain {
   ValueId expanded;     // broadcast only: the extent that it is expanded to
   TransformId def;      // the transform that makes it, or none
   DomainId stands_for;  // loop broadcast only: the domain of another tensor that it stands for
+  ValueId size() const { return expanded ? expanded : extent; }  // as readers of the tensor see it
   bool operator==(const IterDomain&) const = default;
 };
 

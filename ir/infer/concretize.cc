@@ -43,7 +43,7 @@ bool is_bound(const Graph& g, ValueId size) {
   for (ValueId v : inputs(g)) {
     if (!g.is_tensor(v)) continue;
     for (DomainId d : logical_without_reductions(g, g.tensor_of(v)))
-      if ((g[d].expanded ? g[d].expanded : g[d].extent) == size) return true;
+      if (g[d].size() == size) return true;
   }
   return false;
 }
@@ -198,8 +198,7 @@ class Planner {
 
   int64_t known(std::optional<int64_t> size, DomainId d) const {
     if (size) return *size;
-    const IterDomain& domain = g_[d];
-    const auto op = unevaluated_op(g_, domain.expanded ? domain.expanded : domain.extent, bindings_);
+    const auto op = unevaluated_op(g_, g_[d].size(), bindings_);
     if (op)
       throw Error(ErrorCode::kNotConcretized,
                   "the extent of this axis is computed by " + std::string(row_of(*op).text) +
@@ -347,6 +346,10 @@ std::optional<Error> error_of(F f) {
 
 }  // namespace
 
+bool has_symbolic_axes(const Graph& g) {
+  return std::ranges::any_of(g.domains, [](const IterDomain& d) { return d.iter_type == IterType::kSymbolic; });
+}
+
 size_t symbolic_axes(const Graph& g, ValueId tensor) {
   return static_cast<size_t>(std::ranges::count_if(g.tensor_of(tensor).logical,
                                                    [&](DomainId d) { return g[d].iter_type == IterType::kSymbolic; }));
@@ -367,9 +370,7 @@ bool has_own_symbolic_axes(OpKind kind) {
 }
 
 std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, const Defects& defects) {
-  const bool any = std::any_of(g.domains.begin(), g.domains.end(),
-                               [](const IterDomain& d) { return d.iter_type == IterType::kSymbolic; });
-  if (!any) return {};
+  if (!has_symbolic_axes(g)) return {};
   Planner planner(g, bindings, OneElement::kFixed, defects);
   std::optional<std::vector<Step>> steps;
   const auto refused = error_of([&] {

@@ -33,6 +33,8 @@ namespace fusebox {
 // operands.
 bool has_own_symbolic_axes(OpKind kind);
 
+// Whether some axis of the program is not resolved.
+bool has_symbolic_axes(const Graph& g);
 // How many axes of a tensor no step has resolved.
 size_t symbolic_axes(const Graph& g, ValueId tensor);
 

@@ -74,7 +74,7 @@ class Binder {
                     name(d));
       return;
     }
-    const ValueId extent = domain.expanded ? domain.expanded : domain.extent;
+    const ValueId extent = domain.size();
     if (const auto wanted = constant_integer(g_, extent)) {
       if (*wanted != size)
         throw Error(ErrorCode::kBadInput,

@@ -34,6 +34,7 @@ struct StepRow {
   std::string_view summary;
 
   bool accepts(AttrKey key) const;
+  bool makes_tensors() const { return results.starts_with('t'); }
 };
 std::span<const StepRow> step_rows();
 inline const StepRow& row_of(StepKind kind) { return step_rows()[static_cast<size_t>(kind)]; }

@@ -109,7 +109,7 @@ class Coder {
     put({.op = LaunchOp::kExtent, .a = r, .b = slot, .c = axis});
     if (domain.iter_type == IterType::kBroadcast && !domain.expanded)
       return require_equal(r, constant(1), ErrorCode::kBadInput, "this axis is a broadcast of extent 1", place(d));
-    const ValueId extent = domain.expanded ? domain.expanded : domain.extent;
+    const ValueId extent = domain.size();
     if (const auto wanted = constant_integer(g_, extent))
       return require_equal(r, constant(*wanted), ErrorCode::kBadInput,
                            "this axis has extent " + std::to_string(*wanted), place(d));

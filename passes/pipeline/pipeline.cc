@@ -158,13 +158,10 @@ namespace {
 // axes for the bindings. Inference then finds the same scalars, whatever the order in which the ops were written.
 std::vector<Step> rewrite(Graph& fusion, const Bindings& bindings, std::span<const Step> leading,
                           const Defects& defects) {
-  const auto is_resolved = [&] {
-    return std::ranges::none_of(fusion.domains, [](const IterDomain& d) { return d.iter_type == IterType::kSymbolic; });
-  };
-  if (leading.empty() && is_resolved()) return {};
+  if (leading.empty() && !has_symbolic_axes(fusion)) return {};
   const Graph before = fusion;
   if (!leading.empty()) apply_steps(fusion, leading, defects);
-  if (is_resolved()) return {};
+  if (!has_symbolic_axes(fusion)) return {};
   fusion = canonical_order(fusion);
   return plan_concretize(fusion, rebind(before, bindings, fusion), defects);
 }

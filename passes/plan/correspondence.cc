@@ -227,18 +227,18 @@ void stand_at_elements(const KernelPlan& plan, OpId op, StatementView& view) {
 bool reads_within(const KernelPlan& plan, OpId consumer, size_t operand, DomainId domain) {
   const Graph& g = *plan.graph;
   const ValueId v = g[consumer].operands[operand], leader = g[g[v].def].results[0];
-  ViewState state = state_at_elements(plan, consumer);
-  StatementView view(plan, consumer, state);
-  // An op that cuts reads a part of its root.
-  const Tensor& t = g.tensor_of(g[consumer].results[0]);
-  stand_at(g, t, t.logical, view);
-  DomainValues at = leader == v ? view.feed(operand) : view.values_of_leader(v, view.feed(operand));
   // An axis of the reader stays in its extent, and the launch checks that an axis that it reads at its own place has the
   // same, whatever forms say.
   const auto is_iteration = [&](DomainId d) { return g[d].iter_type == IterType::kIteration; };
   if (leader == v && !stretches(g[consumer].kind))
     for (const DomainPair& pair : domains_at_one_place(g, consumer, operand))
       if (pair.producer == domain && is_iteration(domain) && is_iteration(pair.consumer)) return true;
+  ViewState state = state_at_elements(plan, consumer);
+  StatementView view(plan, consumer, state);
+  // An op that cuts reads a part of its root.
+  const Tensor& t = g.tensor_of(g[consumer].results[0]);
+  stand_at(g, t, t.logical, view);
+  DomainValues at = leader == v ? view.feed(operand) : view.values_of_leader(v, view.feed(operand));
   if (!at.known(domain)) return false;
   const Form place = at.value(domain), extent = at.extent(domain);
   // The loops' facts may simplify this form, so it is made again behind them.

@@ -199,8 +199,7 @@ void Rewriter::find_clamped_bounds(OpId slice) {
   const auto& operands = g_[slice].operands;
   const auto axes = logical_without_reductions(g_, g_.tensor_of(operands[0]));
   for (size_t i = 1; i < operands.size(); ++i) {
-    const IterDomain& axis = g_[axes[(i - 1) % axes.size()]];
-    const ValueId extent = axis.expanded ? axis.expanded : axis.extent;
+    const ValueId extent = g_[axes[(i - 1) % axes.size()]].size();
     if (!g_.is_constant(operands[i]) && !is_unclamped_bound(g_, operands[i], extent))
       clamped_.emplace(operands[i], extent);
   }

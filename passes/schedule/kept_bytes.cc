@@ -31,8 +31,8 @@ void each_kept(const Graph& g, const ReductionSpace& space, const F& f) {
 template <class Counts>
 int64_t bytes_of_full_inputs(const Graph& g, const ReductionSpace& space, const Counts& counts) {
   int64_t bytes = 0;
-  for (ValueId v : inputs(g))
-    if (g.is_tensor(v) && space.is_full(v) && counts(v)) bytes += size_bytes(g[v].dtype);
+  for (ValueId v : space.full_inputs(g))
+    if (counts(v)) bytes += size_bytes(g[v].dtype);
   return std::max<int64_t>(bytes, 1);
 }
 

@@ -103,7 +103,7 @@ std::vector<std::string> sizes_of_one(const ScheduleView& view) {
 std::optional<NamedSizes> sizes_of(const Graph& fusion, std::span<const DomainId> axes) {
   NamedSizes result;
   for (const DomainId d : axes) {
-    const ValueId size = fusion[d].expanded ? fusion[d].expanded : fusion[d].extent;
+    const ValueId size = fusion[d].size();
     if (!size) return std::nullopt;
     if (const auto constant = constant_integer(fusion, size)) {
       if (__builtin_mul_overflow(result.factor, *constant, &result.factor)) return std::nullopt;

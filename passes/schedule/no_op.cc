@@ -8,9 +8,8 @@
 #include "passes/schedule/scheduler.h"
 
 namespace fusebox {
-namespace {
 
-Heuristics loops_of(const ScheduleView& view) {
+Heuristics no_op_choose(const ScheduleView& view) {
   Heuristics h{.scheduler = "no_op", .choices = {}};
   h.set("reference", "%" + view.fusion[reference_of(view)].name);
   h.set("axes", 1);
@@ -22,6 +21,12 @@ Heuristics loops_of(const ScheduleView& view) {
   return h;
 }
 
+std::vector<Step> no_op_plan(const ScheduleView& view, const Heuristics& heuristics) {
+  return elementwise_plan(view, heuristics);
+}
+
+namespace {
+
 // Why the schedule is refused, as the kernel plan says; nothing if it is not. Without elements, extents may be equal that
 // no form of theirs shows to be, and an axis may be stretched for one reader alone. Nothing less than the plan knows all of
 // it, and the plan of a kernel that never runs is small. A place in memory that is refused is mended by the caller.
@@ -29,7 +34,7 @@ std::optional<std::string> refusal_of_plan(const ScheduleView& view) {
   Graph g = view.fusion;
   try {
     StepApplier applier(g, view.defects);
-    for (const Step& step : elementwise_plan(view, loops_of(view))) applier.apply(step);
+    for (const Step& step : no_op_plan(view, no_op_choose(view))) applier.apply(step);
     plan_refusable(g, {.defects = view.defects, .sizes = {}});
   } catch (const Error& e) {
     if (e.code == ErrorCode::kIllegalAliasOrder) return std::nullopt;
@@ -49,12 +54,6 @@ std::optional<std::string> no_op_declines(const ScheduleView& view) {
   }
   if (auto why = elementwise_declines(view)) return why;
   return refusal_of_plan(view);
-}
-
-Heuristics no_op_choose(const ScheduleView& view) { return loops_of(view); }
-
-std::vector<Step> no_op_plan(const ScheduleView& view, const Heuristics& heuristics) {
-  return elementwise_plan(view, heuristics);
 }
 
 }  // namespace fusebox

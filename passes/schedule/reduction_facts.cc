@@ -27,8 +27,7 @@ bool ReductionFacts::has_full_vectors() const { return access_.vector * access_.
 
 bool ReductionFacts::moves_halves() const {
   int64_t bytes = 0;
-  for (ValueId v : inputs(view_.fusion))
-    if (view_.fusion.is_tensor(v) && space_.is_full(v)) bytes = std::max(bytes, size_bytes(view_.fusion[v].dtype));
+  for (ValueId v : space_.full_inputs(view_.fusion)) bytes = std::max(bytes, size_bytes(view_.fusion[v].dtype));
   return access_.vector * bytes <= kNarrowestBytes;
 }
 
@@ -38,10 +37,7 @@ bool ReductionFacts::has_moments() const { return fusebox::has_moments(view_.fus
 
 int64_t ReductionFacts::bytes_of_loads() const { return loaded_bytes(view_.fusion, space_); }
 
-int64_t ReductionFacts::loads_of_pass() const {
-  return std::ranges::count_if(inputs(view_.fusion),
-                               [&](ValueId v) { return view_.fusion.is_tensor(v) && space_.is_full(v); });
-}
+int64_t ReductionFacts::loads_of_pass() const { return static_cast<int64_t>(space_.full_inputs(view_.fusion).size()); }
 
 int64_t ReductionFacts::accesses_of_warp() const { return ceil_div(sizes_.row, access_.vector * view_.device.warp); }
 

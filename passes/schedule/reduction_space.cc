@@ -148,6 +148,12 @@ int64_t least_of(const SizeClasses& sizes, const std::vector<DomainId>& domains)
 
 bool ReductionSpace::is_reduced(DomainId axis) const { return std::ranges::count(reduced, axis) > 0; }
 
+std::vector<ValueId> ReductionSpace::full_inputs(const Graph& g) const {
+  std::vector<ValueId> result = inputs(g);
+  std::erase_if(result, [&](ValueId v) { return !g.is_tensor(v) || !is_full(v); });
+  return result;
+}
+
 bool ReductionSpace::differs_by_row(const Graph& g, ValueId v) const {
   return std::ranges::any_of(g.tensor_of(v).logical, [&](DomainId d) {
     return g[d].iter_type == IterType::kIteration && axis_of(d) && !is_reduced(axis_of(d));

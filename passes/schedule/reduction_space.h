@@ -49,6 +49,7 @@ class ReductionSpace {
   bool is_reduced(DomainId axis) const;
   // Whether a tensor has an element for each place of a reduced axis.
   bool is_full(ValueId v) const { return is_full_[v.index]; }
+  std::vector<ValueId> full_inputs(const Graph& g) const;
   // Whether it has an element for each place of a kept axis.
   bool differs_by_row(const Graph& g, ValueId v) const;
   // The passes in which the tensor is read, and those in which an output is made. Empty for a small tensor.

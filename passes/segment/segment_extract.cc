@@ -89,7 +89,7 @@ class Extractor {
   void named_scalars() {
     std::set<std::string> made;
     for (const Step& step : segment_.steps) {
-      if (!row_of(step.kind).results.starts_with('d')) made.insert(step.results.begin(), step.results.end());
+      if (row_of(step.kind).makes_tensors()) made.insert(step.results.begin(), step.results.end());
       if (step.kind == StepKind::kAssume) continue;
       for (const StepOperand& operand : step.operands) {
         if (operand.is_integer() || !operand.domain.empty() || made.contains(operand.value)) continue;

@@ -450,7 +450,7 @@ class Assigner {
              only.empty() ? "%" + step.operands[0].value : "@" + only);
     segment.steps.push_back(step);
     // Tensors that a step makes belong to the same segment.
-    if (row_of(step.kind).results.starts_with('t'))
+    if (row_of(step.kind).makes_tensors())
       for (const std::string& made : step.results) segments_of_[made].insert(at);
   }
 

@@ -3,26 +3,9 @@
 #include "ir/table/error.h"
 
 namespace fusebox {
-namespace {
-
-// Makes the session's context current while it lives.
-class Entered {
- public:
-  explicit Entered(CudaSession& session) : session_(session), previous_(session.enter()) {}
-  Entered(const Entered&) = delete;
-  Entered& operator=(const Entered&) = delete;
-  ~Entered() { session_.leave(previous_); }
-
- private:
-  CudaSession& session_;
-  void* previous_;
-};
-
-}  // namespace
-
 void refuse_captured(CudaSession& session, CudaStream stream, const std::string& place) {
   if (stream == nullptr) return;  // the default stream is never captured
-  const Entered entered(session);
+  const EnteredSession entered(session);
   if (!session.is_captured(stream)) return;
   throw Error(
       ErrorCode::kUnsupportedOp,

@@ -162,6 +162,19 @@ class CudaSession {
   virtual double elapsed_us(CudaEvent start, CudaEvent stop) = 0;  // waits for both
 };
 
+// Makes the session's device current while it lives.
+class EnteredSession {
+ public:
+  explicit EnteredSession(CudaSession& session) : session_(session), previous_(session.enter()) {}
+  EnteredSession(const EnteredSession&) = delete;
+  EnteredSession& operator=(const EnteredSession&) = delete;
+  ~EnteredSession() { session_.leave(previous_); }
+
+ private:
+  CudaSession& session_;
+  void* previous_;
+};
+
 class CudaBackend {
  public:
   virtual ~CudaBackend() = default;

@@ -108,19 +108,13 @@ class CudaCall final : public FastCall {
 
   void start(const FastAddresses& at) const override {
     const NvtxRange range(name.c_str());
-    void* const previous = session_->enter();
-    try {
-      std::vector<AtenValue> made(made_count_);
-      // The default stream is never captured, and others are asked once.
-      const bool is_captured = at.stream != nullptr && session_->is_captured(at.stream);
-      if (is_captured) device_->keep_for_graph(at.stream);
-      const CudaPointer counters = counters_.of(at.stream, is_captured);
-      for (const Work& work : work_) run(work, at, made, counters);
-    } catch (...) {
-      session_->leave(previous);
-      throw;
-    }
-    session_->leave(previous);
+    const EnteredSession entered(*session_);
+    std::vector<AtenValue> made(made_count_);
+    // The default stream is never captured, and others are asked once.
+    const bool is_captured = at.stream != nullptr && session_->is_captured(at.stream);
+    if (is_captured) device_->keep_for_graph(at.stream);
+    const CudaPointer counters = counters_.of(at.stream, is_captured);
+    for (const Work& work : work_) run(work, at, made, counters);
   }
 
  private:
