@@ -59,7 +59,7 @@ std::vector<ValueId> FusionMaker::model_part(ValueId x) {
   const auto number = [&](double value) { return constant_of(g_, Dtype::kFloat, value); };
   const auto last = static_cast<int64_t>(rank_of(g_, x)) - 1;
   const auto sum_of_squares = [&] { return reduce(g_, OpKind::kSum, mul(g_, x, x), {last}, {.keepdim = true}); };
-  switch (random_.below(20)) {
+  switch (random_.below(21)) {
     case 0:
       return {layer_norm(g_, x, 1)};
     case 1:
@@ -121,6 +121,20 @@ std::vector<ValueId> FusionMaker::model_part(ValueId x) {
     case 17:
     case 18:
       return projection(random_.one_in(3) ? x : cast(g_, x, random_.pick(kStored)), true);
+    case 19: {
+      // A sum over the first axis, before which a vector is subtracted, and behind which it is added again, beside rows from
+      // which their sums are subtracted.
+      Extents extents = extents_of(x);
+      std::vector<bool> is_new(extents.size());
+      is_new[0] = true;
+      extents.erase(extents.begin());
+      const ValueId v = cast(g_, new_input(random_.pick(kStored), extents), Dtype::kFloat);
+      const bool keeps = random_.one_in(3);
+      const ValueId each = broadcast(g_, v, is_new);
+      const ValueId s = reduce(g_, OpKind::kSum, pointwise(g_, OpKind::kSub, {x, each}), {0}, {.keepdim = keeps});
+      const ValueId row = reduce(g_, OpKind::kSum, x, {last}, {.keepdim = true});
+      return {add(g_, unary(g_, OpKind::kNeg, s), keeps ? each : v), pointwise(g_, OpKind::kSub, {x, row})};
+    }
     default: {
       Axes dims(rank_of(g_, x));
       for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(i);

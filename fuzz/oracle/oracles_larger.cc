@@ -268,6 +268,8 @@ void judge(OracleRun& run, RandomSource& random) {
   } catch (const Error& e) {
     // Sizes are drawn one by one, and some ops need two of them equal.
     if (e.code == ErrorCode::kSizeMismatch && what == kPlan) return;
+    // A program that is refused at its own sizes is not valid.
+    if (const auto& own = run.planned_refusal(); own && own->code == e.code) return;
     std::string sizes;
     for (const BoundInput& b : larger->given)
       for (size_t i = 0; i < b.shape.size(); ++i) sizes += (i > 0 ? "x" : " ") + std::to_string(b.shape[i]);

@@ -5,6 +5,7 @@
 
 #include "ir/module/architecture.h"
 #include "passes/plan/kernel_plan.h"
+#include "passes/schedule/column_ends.h"
 #include "passes/schedule/column_parts.h"
 #include "passes/schedule/kept_bytes.h"
 #include "passes/schedule/kept_rows.h"
@@ -510,6 +511,10 @@ std::optional<Heuristics> choose_walks(const ScheduleView& view, const Reduction
   }
   if (are_brought_together(view.fusion, space.columns)) {
     why = "an op depends on two sums of columns, for which all blocks would wait";
+    return std::nullopt;
+  }
+  if (!ColumnEnds::are_few(view.fusion, space)) {
+    why = "ops behind sums of columns would make much again that the rows make too";
     return std::nullopt;
   }
   auto h = chooser.in_walks();

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ir/domain/domain.h"
+#include "passes/schedule/column_ends.h"
 #include "passes/schedule/column_parts.h"
 #include "passes/schedule/fresh_names.h"
 #include "passes/schedule/loop_space.h"
@@ -53,6 +54,8 @@ class LoopPlanner {
     copy_inputs();
     copies_ =
         keeps_row_ && !makes_again_ ? own_copies() : split_passes(g_, space_, cached_, keeps_row_, names_, steps_);
+    std::optional<ColumnEnds> ends;
+    if (!has_parts_ && !space_.columns.empty() && !defects_.has(Defect::kColumnEndsShared)) ends = copy_for_ends();
     copy_outputs();
     std::optional<ColumnParts> parts;
     if (has_parts_) parts.emplace(g_, space_, access_, h_, names_, steps_).split_off();
@@ -61,11 +64,11 @@ class LoopPlanner {
     for (const ScheduledLoop& loop : split_.loops) order.push_back(loop.name);
     steps_.reorder(ref_, order);
     const Names of_rows = parts ? parts->of_rows() : Names{};
-    steps_.transform_like(ref_, of_rows);
+    ends ? ends->transform(ref_, steps_) : steps_.transform_like(ref_, of_rows);
     const auto overwriting = give_one_thread();
     for (const ScheduledLoop& loop : split_.loops)
       if (loop.type != ParallelType::kSerial) steps_.parallelize(ref_, loop.name, loop.type);
-    steps_.parallelize_like(ref_, of_rows);
+    ends ? ends->parallelize(ref_, steps_) : steps_.parallelize_like(ref_, of_rows);
     for (const auto& [output, chain] : overwriting) mark_one_thread(output, chain);
     if (parts) parts->schedule();
     mark_copies();
@@ -105,6 +108,14 @@ class LoopPlanner {
       cached_[g_[v].name] = copy;
       if (is_late || (has_one_access && is_read_later)) early_.insert(copy);
     }
+  }
+
+  // What ops behind column sums read of their own, if the rows read it too.
+  std::optional<ColumnEnds> copy_for_ends() {
+    auto ends = ColumnEnds::split_off(g_, space_, cached_, names_, steps_);
+    if (!ends || !ends->are_needed()) return std::nullopt;
+    copies_ = ends->copies();
+    return ends;
   }
 
   bool is_broadcast(ValueId v) const {

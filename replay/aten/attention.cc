@@ -9,6 +9,7 @@
 #include "ir/table/families.h"
 #include "replay/aten/evaluator.h"
 #include "replay/aten/in_sums.h"
+#include "replay/aten/narrow_strides.h"
 #include "replay/aten/rounding.h"
 
 namespace fusebox::aten {
@@ -43,8 +44,8 @@ struct Arithmetic {
 // The error of a sum of `terms` products, the operands' own included.
 at::Tensor product_error(const Side& a, const Side& b, int64_t terms, const Arithmetic& by) {
   const double own = 2.02 * static_cast<double>(terms + 1) * by.u;
-  const at::Tensor sizes = at::matmul(a.size, b.size);
-  const at::Tensor spread = at::matmul(a.size, b.bound) + at::matmul(a.bound, b.size + b.bound);
+  const at::Tensor sizes = product_of(a.size, b.size);
+  const at::Tensor spread = product_of(a.size, b.bound) + product_of(a.bound, b.size + b.bound);
   const at::Tensor error = (sizes + spread) * own + spread + static_cast<double>(terms) * by.step;
   // Beyond the range of sums a partial sum may overflow or not.
   return at::where(sizes + error < by.overflow, error, kInfinity);
@@ -66,7 +67,7 @@ Scores scores_of(const Carried& q, const Carried& k, double scale, bool is_causa
   // Kernels may scale the query, which may overflow, or the sums.
   query.size = at::where(query.size < by.overflow, query.size, kInfinity);
   const Side key = Side(k).turned();
-  s.value = at::matmul(query.value, key.value);
+  s.value = product_of(query.value, key.value);
   s.error = product_error(query, key, q.value.size(-1) + 2, by);
   // A score that is no number, or infinite, makes a weight that kernels treat in several ways.
   s.error = at::where(at::isfinite(s.value), s.error, kInfinity);
@@ -104,7 +105,7 @@ std::vector<Carried> Evaluator::attention(const Op& op) {
   const Scores s = scores_of(q, k, scale, op.attrs.flag(AttrKey::kCausal), by);
   const at::Tensor lse = at::logsumexp(s.value, -1, true);
   const at::Tensor weights = at::exp(s.value - lse);
-  at::Tensor out = at::matmul(weights, v.value), log_sum = lse.squeeze(-1).clone();
+  at::Tensor out = product_of(weights, v.value), log_sum = lse.squeeze(-1).clone();
   if (!options_.bounds) return {rounded(std::move(out), declared), rounded(std::move(log_sum), sums)};
 
   const auto keys = static_cast<double>(k.value.size(-2));
@@ -112,8 +113,8 @@ std::vector<Carried> Evaluator::attention(const Op& op) {
   const at::Tensor sum_error = off + largest * (4 * u) + (2 * keys + 16) * u;
   const at::Tensor relative = at::expm1(2 * sum_error) + 2 * by.narrow;
   const Side value(v);
-  const at::Tensor all = at::matmul(weights, value.size);
-  const at::Tensor spread = known(at::matmul(weights, value.bound) * (1 + relative));
+  const at::Tensor all = product_of(weights, value.size);
+  const at::Tensor spread = known(product_of(weights, value.bound) * (1 + relative));
   at::Tensor error = all * relative + (all + spread) * ((2 * keys + 4) * u) +
                      at::sum(value.size + value.bound, -2, true) * by.weight + keys * by.step;
   error = known(at::where(all + error + spread < by.overflow, error, kInfinity));
@@ -140,12 +141,12 @@ std::vector<Carried> Evaluator::attention_gradient(const Op& op) {
   const Scores s = scores_of(q, k, scale, op.attrs.flag(AttrKey::kCausal), by);
   at::Tensor weights = at::exp(s.value - lse.value.unsqueeze(-1));
   if (s.hidden.defined()) weights = weights.masked_fill(s.hidden, 0.0);
-  const at::Tensor to_weights = at::matmul(g.value, transposed(v.value));
+  const at::Tensor to_weights = product_of(g.value, transposed(v.value));
   const at::Tensor along = at::sum(g.value * o.value, -1, true);
   const at::Tensor to_scores = weights * (to_weights - along);
-  at::Tensor dq = at::matmul(to_scores, k.value) * scale;
-  at::Tensor dk = at::matmul(transposed(to_scores), q.value) * scale;
-  at::Tensor dv = at::matmul(transposed(weights), g.value);
+  at::Tensor dq = product_of(to_scores, k.value) * scale;
+  at::Tensor dk = product_of(transposed(to_scores), q.value) * scale;
+  at::Tensor dv = product_of(transposed(weights), g.value);
   if (!options_.bounds)
     return {rounded(std::move(dq), declared), rounded(std::move(dk), declared), rounded(std::move(dv), declared)};
 

@@ -16,6 +16,7 @@
 #include "ir/table/families.h"
 #include "replay/aten/evaluator.h"
 #include "replay/aten/in_sums.h"
+#include "replay/aten/narrow_strides.h"
 #include "replay/aten/rounding.h"
 
 namespace fusebox::aten {
@@ -114,14 +115,14 @@ Evaluator::Freedom Evaluator::freedom_of(const Op& op) {
 
 Carried Evaluator::matmul(const Op& op) {
   const Carried a = in_sums(carried(op.operands[0])), b = in_sums(carried(op.operands[1]));
-  const auto f = [](const at::Tensor& x, const at::Tensor& y) { return at::matmul(x, y); };
+  const auto f = [](const at::Tensor& x, const at::Tensor& y) { return product_of(x, y); };
   return product(f, a, b, nullptr, a.value.size(-1), freedom_of(op));
 }
 
 Carried Evaluator::linear(const Op& op) {
   const Carried x = in_sums(carried(op.operands[0])), w = in_sums(carried(op.operands[1]));
   const auto f = [](const at::Tensor& t, const at::Tensor& weight) {
-    return at::matmul(t, weight.dim() == 2 ? weight.t() : weight);
+    return product_of(t, weight.dim() == 2 ? weight.t() : weight);
   };
   const Freedom freedom = freedom_of(op);
   if (op.operands.size() < 3 || !op.operands[2]) return product(f, x, w, nullptr, x.value.size(-1), freedom);
@@ -157,11 +158,11 @@ Carried Evaluator::grouped_mm(const Op& op) {
     for (int64_t g = 0; g < groups; begin = stops[static_cast<size_t>(g)], ++g) {
       const int64_t stop = stops[static_cast<size_t>(g)];
       if (rows)
-        out.slice(0, begin, stop).copy_(at::matmul(x.slice(0, begin, stop), y[g]));
+        out.slice(0, begin, stop).copy_(product_of(x.slice(0, begin, stop), y[g]));
       else if (columns)
-        out.slice(1, begin, stop).copy_(at::matmul(x[g], y.slice(1, begin, stop)));
+        out.slice(1, begin, stop).copy_(product_of(x[g], y.slice(1, begin, stop)));
       else
-        out[g].copy_(at::matmul(x.slice(1, begin, stop), y.slice(0, begin, stop)));
+        out[g].copy_(product_of(x.slice(1, begin, stop), y.slice(0, begin, stop)));
     }
     return out;
   };
@@ -187,7 +188,7 @@ Carried Evaluator::scaled_mm(const Op& op) {
     return r;
   };
   const Carried a = scaled(0, 0), b = scaled(1, 1);
-  const auto f = [](const at::Tensor& x, const at::Tensor& y) { return at::matmul(x, y); };
+  const auto f = [](const at::Tensor& x, const at::Tensor& y) { return product_of(x, y); };
   // Each product may be rounded by its scales four times.
   const int64_t terms = a.value.size(-1) + 4;
   if (op.operands.size() < 5 || !op.operands[4]) return product(f, a, b, nullptr, terms, {});

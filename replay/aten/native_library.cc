@@ -20,6 +20,7 @@
 #include "ir/table/error.h"
 #include "ir/table/families.h"
 #include "replay/aten/in_sums.h"
+#include "replay/aten/narrow_strides.h"
 #include "replay/aten/native.h"
 #include "replay/aten/wide_sums.h"
 
@@ -72,12 +73,6 @@ at::Tensor with_usual_ones(const at::Tensor& t) {
   return t.as_strided(t.sizes(), strides);
 }
 
-// The tensor, or a copy if a library that holds strides in 32 bits cannot take it: cuBLAS, and ATen's scans on a CPU.
-at::Tensor with_narrow_strides(const at::Tensor& t) {
-  const bool is_wide = std::ranges::any_of(t.strides(), [](int64_t stride) { return stride >= INT32_MAX; });
-  return is_wide ? t.contiguous() : t;
-}
-
 // The same places, checked by the device that reads them: a kernel stops there at a wrong one.
 at::Tensor checked(const at::Tensor& index, int64_t extent) {
   const at::Tensor places = at::arange(extent, index.options().dtype(at::kLong));
@@ -95,8 +90,8 @@ std::vector<at::Tensor> Native::dense_results(const Op& op) const {
 at::Tensor Native::multiplied(const at::Tensor& a, const at::Tensor& b, const at::Tensor& addend) const {
   const at::Tensor rows = with_narrow_strides(with_usual_ones(a)), columns = with_narrow_strides(with_usual_ones(b));
   const auto f = [&](const at::Tensor& x, const at::Tensor& y, const at::Tensor& z) {
-    if (!z.defined()) return at::matmul(x, y);
-    if (x.dim() < 2 || y.dim() != 2) return at::add(at::matmul(x, y), z);
+    if (!z.defined()) return product_of(x, y);
+    if (x.dim() < 2 || y.dim() != 2) return at::add(product_of(x, y), z);
     if (!device_.is_cuda() || x.scalar_type() == at::kFloat || x.numel() == 0 || z.dim() != 1)
       return at::linear(x, y.t(), z);
     const at::Tensor flat = x.reshape({-1, x.size(-1)});
@@ -143,7 +138,7 @@ at::Tensor Native::scaled_product(const Op& op) const {
     const at::Tensor scale = values_[op.operands[operand + 2].index].to(at::kDouble);
     return at::mul(x, scale.dim() == 0 ? scale : scale.unsqueeze(1 - axis));
   };
-  at::Tensor sum = at::matmul(side(0, 0), side(1, 1));
+  at::Tensor sum = product_of(side(0, 0), side(1, 1));
   if (has(op, 4)) sum = at::add(sum, values_[op.operands[4].index].to(at::kDouble));
   return sum.to(native_type(dtype(op.results[0])));
 }
@@ -159,7 +154,7 @@ std::vector<at::Tensor> Native::attention(const Op& op) const {
   const size_t scale_at = is_backward ? 6 : 3;
   const double scale = has(op, scale_at) ? scalar(op.operands[scale_at], Dtype::kDouble).item<double>()
                                          : 1 / std::sqrt(static_cast<double>(std::max<int64_t>(q.size(-1), 1)));
-  at::Tensor scores = at::matmul(q * scale, k.transpose(-2, -1)), hidden;
+  at::Tensor scores = product_of(q * scale, k.transpose(-2, -1)), hidden;
   if (op.attrs.flag(AttrKey::kCausal)) {
     hidden = at::ones({q.size(-2), k.size(-2)}, q.options().dtype(at::kBool)).triu(1);
     scores = scores.masked_fill(hidden, -INFINITY);
@@ -167,16 +162,16 @@ std::vector<at::Tensor> Native::attention(const Op& op) const {
   const auto narrow = [&](const at::Tensor& t) { return t.to(native_type(declared)); };
   if (!is_backward) {
     const at::Tensor sums = at::logsumexp(scores, -1, true);
-    const at::Tensor output = at::matmul(at::exp(scores - sums), v);
+    const at::Tensor output = product_of(at::exp(scores - sums), v);
     return {narrow(output), sums.squeeze(-1).to(native_type(dtype(op.results[1])))};
   }
   const at::Tensor g = given(0), output = given(4), sums = given(5);
   at::Tensor weights = at::exp(scores - sums.unsqueeze(-1));
   if (hidden.defined()) weights = weights.masked_fill(hidden, 0.0);
   const at::Tensor along = at::sum(g * output, -1, true);
-  const at::Tensor to_scores = weights * (at::matmul(g, v.transpose(-2, -1)) - along);
-  return {narrow(at::matmul(to_scores, k) * scale), narrow(at::matmul(to_scores.transpose(-2, -1), q) * scale),
-          narrow(at::matmul(weights.transpose(-2, -1), g))};
+  const at::Tensor to_scores = weights * (product_of(g, v.transpose(-2, -1)) - along);
+  return {narrow(product_of(to_scores, k) * scale), narrow(product_of(to_scores.transpose(-2, -1), q) * scale),
+          narrow(product_of(weights.transpose(-2, -1), g))};
 }
 
 at::Tensor Native::scanned(const Op& op) const {

@@ -17,6 +17,7 @@
 #include <ATen/ATen.h>
 #include <cmath>
 
+#include "replay/aten/narrow_strides.h"
 #include "replay/aten/native.h"
 #include "replay/aten/wide_sums.h"
 
@@ -115,8 +116,8 @@ at::Tensor Native::called(const ProductCall& call) const {
   const int64_t depth = a.size(-1);
   int64_t count = 1;
   for (int64_t axis = 0; axis + 1 < a.dim(); ++axis) count *= a.size(axis);
-  Parts p{.rows = a.reshape({count, depth}),
-          .matrix = product.kind == OpKind::kLinear ? b.t() : b,
+  Parts p{.rows = with_narrow_strides(a.reshape({count, depth})),
+          .matrix = with_narrow_strides(product.kind == OpKind::kLinear ? b.t() : b),
           .bias = call.bias ? values_[call.bias.index] : at::Tensor(),
           .scale = call.scale ? scalar(call.scale, Dtype::kFloat).item<double>() : 1,
           .activation = call.activation,

@@ -202,6 +202,9 @@ Carried Evaluator::sum(Dtype declared, const Carried& x, at::IntArrayRef axes, i
     const at::Tensor sizes = at::sum(finite_sizes(x.value), axes) + spread;
     // Beyond the accumulator's range a partial sum may overflow or not, and two of both signs add up to NaN.
     error = sizes * (1.01 * depth_of(count) * unit_roundoff(declared));
+    // Each element that loses digits on the way into the accumulator may be off by its smallest number.
+    const Dtype sums = real_of(compute_dtype(declared));
+    if (size_bytes(real_of(x.dtype)) > size_bytes(sums)) error = error + static_cast<double>(count) * ulp_of(sums, 0.0);
     error = at::where(sizes + error < accumulator_overflow(declared), error, kInfinity);
   }
   return finish_sum(std::move(value), spread, error, declared, count > 1);

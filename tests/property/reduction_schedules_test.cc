@@ -188,6 +188,19 @@ TEST(ReductionSchedules, ColumnsInParts) {
   EXPECT_GE(others, 4);
 }
 
+// The bits of the elements. A minimum of both zeros is either.
+std::vector<uint64_t> without_zero_signs(const TensorData& t) {
+  std::vector<uint64_t> result;
+  const uint64_t negative_zero = uint64_t{1} << (8 * size_bytes(t.dtype) - 1);
+  for_each_run(t, [&](int64_t position, int64_t stride, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      const uint64_t bits = load_element(t, position + i * stride).low;
+      result.push_back(is_floating(t.dtype) && bits == negative_zero ? 0 : bits);
+    }
+  });
+  return result;
+}
+
 TEST(ReductionSchedules, GiveWhatTheUnfusedPlanGives) {
   const bool has_reference = find_aten() != nullptr;
   const uint64_t first = setting("FUSEBOX_FIRST_SEED", 1), count = setting("FUSEBOX_SCHEDULES", 2000);
@@ -223,8 +236,7 @@ TEST(ReductionSchedules, GiveWhatTheUnfusedPlanGives) {
     ASSERT_FALSE(expected.failure);
     ASSERT_EQ(expected.outputs.size(), run.outputs.size());
     for (size_t i = 0; i < run.outputs.size(); ++i)
-      ASSERT_EQ(digest(contiguous_copy(run.outputs[i].value.tensor)),
-                digest(contiguous_copy(expected.outputs[i].value.tensor)))
+      ASSERT_EQ(without_zero_signs(run.outputs[i].value.tensor), without_zero_signs(expected.outputs[i].value.tensor))
           << run.outputs[i].name;
     ++exact;
   }

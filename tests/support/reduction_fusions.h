@@ -77,6 +77,11 @@ class ReductionMaker {
         if (random_.one_in(2)) axes_.push_back(static_cast<int64_t>(i));
       if (axes_.empty()) axes_ = {0};
     }
+    // What is summed twice, over the same axes or over the others, stays a whole number of 24 bits.
+    int64_t reduced = 1, kept = 1;
+    for (size_t i = 0; i < rank; ++i)
+      (std::ranges::count(axes_, static_cast<int64_t>(i)) > 0 ? reduced : kept) *= extents_[i];
+    if (4 * reduced * std::max(reduced, kept) > int64_t{1} << 24) case_.is_exact = false;
     // Many rows, so that threads walk several while they sum columns.
     is_tall_ = rank == 2 && axes_ == Axes{1} && extents_[1] <= 529 && random_.one_in(4);
     if (!is_tall_) return;
@@ -226,9 +231,39 @@ class ReductionMaker {
     for (size_t i = 0; i < extents_.size(); ++i)
       if (std::ranges::count(axes_, static_cast<int64_t>(i)) == 0) kept.push_back(static_cast<int64_t>(i));
     if (kept.empty()) return;
-    const ValueId from = case_.is_exact || random_.one_in(2) ? computed(inputs(g_)[0]) : x;
-    const ValueId r = reduce(g_, random_.one_in(3) ? OpKind::kMax : OpKind::kSum, from, kept);
-    output(g_, random_.one_in(2) ? cast(g_, r, Dtype::kBfloat16) : unary(g_, OpKind::kNeg, r));
+    ValueId from = case_.is_exact || random_.one_in(2) ? computed(inputs(g_)[0]) : x;
+    const bool meets_vector = random_.one_in(2), keeps = meets_vector && random_.one_in(3);
+    if (meets_vector) from = binary(g_, draw_binary(), from, of_all_rows(reduced_vector(), kept));
+    const ValueId r = reduce(g_, random_.one_in(3) ? OpKind::kMax : OpKind::kSum, from, kept, {.keepdim = keeps});
+    ValueId out = random_.one_in(2) ? cast(g_, r, Dtype::kBfloat16) : unary(g_, OpKind::kNeg, r);
+    for (size_t i = meets_vector ? random_.below(3) : 0; i > 0; --i)
+      out = binary(g_, draw_binary(), out, keeps ? of_all_rows(reduced_vector(), kept) : reduced_vector());
+    output(g_, out);
+  }
+
+  // A vector over the reduced axes, or what is made of it, that ops before a column sum and behind it read.
+  ValueId reduced_vector() {
+    if (!vector_) {
+      Shape shape;
+      std::vector<int64_t> extents;
+      for (int64_t axis : axes_) {
+        shape.push_back(shape_[static_cast<size_t>(axis)]);
+        extents.push_back(extents_[static_cast<size_t>(axis)]);
+      }
+      const Dtype dtype = random_.one_in(3) ? dtype_ : Dtype::kFloat;
+      vector_ = input(g_, "vector", dtype, shape);
+      add_spec("vector", dtype, extents, {});
+      vector_ = computed(vector_);
+    }
+    if (random_.one_in(3)) vector_ = unary(g_, draw_unary(), vector_);
+    if (random_.one_in(8)) output(g_, vector_);
+    return vector_;
+  }
+
+  ValueId of_all_rows(ValueId vector, const Axes& kept) {
+    std::vector<bool> is_new(extents_.size());
+    for (int64_t axis : kept) is_new[static_cast<size_t>(axis)] = true;
+    return broadcast(g_, vector, is_new);
   }
 
   void finish(ValueId x) {
@@ -256,6 +291,7 @@ class ReductionMaker {
   bool is_tall_ = false;
   Dtype dtype_ = Dtype::kFloat;
   std::vector<ValueId> reductions_;
+  ValueId vector_;  // over the reduced axes, read before column sums and behind them; none: not drawn yet
   InputSpecs specs_;
 };
 

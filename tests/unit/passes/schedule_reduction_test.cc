@@ -417,6 +417,26 @@ TEST(InnerOuterScheduler, DeclinesWithAReason) {
                 "[0]\n  %c = max %x over [0]\n  %d = add %b, %c\n  output %a\n  output %d\n}\n",
                 {{16384, 64}}),
             "declines: an op depends on two sums of columns, for which all blocks would wait");
+  // Each op behind the sum would have 17 copies.
+  std::string program = "fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n]\n  %w = input f32[%n]\n  %a0 = neg %w\n";
+  for (int i = 1; i < 18; ++i)
+    program += "  %a" + std::to_string(i) + " = neg %a" + std::to_string(i - 1) + "\n";
+  program +=
+      "  %b = broadcast %a17 mask [1, 0]\n  %d = mul %x, %b\n  %c = sum %d over [0]\n  %o = add %c, %a17\n  %r = sum %d "
+      "over [1]\n  output %o\n  output %r\n}\n";
+  EXPECT_EQ(ask("inner_outer", program, {{16384, 64}, {64}}),
+            "declines: ops behind sums of columns would make much again that the rows make too");
+}
+
+TEST(InnerOuterScheduler, OpsBehindAColumnSumReadTheirOwn) {
+  const std::string steps = steps_of("inner_outer",
+                                     "fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n]\n  %w = input f32[%n]\n  "
+                                     "%b = broadcast %w mask [1, 0]\n  %d = sub %x, %b\n  %c = sum %d over [0]\n  %o = "
+                                     "add %c, %w\n  %r = sum %x over [1]\n  output %o\n  output %r\n}\n",
+                                     {{16384, 64}, {64}});
+  for (const std::string step : {"recompute %w_1 for %o -> w_1_1\n", "transform_like %r to [%c, %d, %b, %x_1, %w_1]\n",
+                                 "transform_like %c to [%o, %w_1_1]\n", "parallelize_like %c to [%o, %w_1_1]\n"})
+    EXPECT_NE(steps.find(step), std::string::npos) << step << "in\n" << steps;
 }
 
 // An output over an input lies in the input's memory, whose rows may stand apart.
