@@ -54,6 +54,22 @@ ValueId FusionMaker::model_tensor(ValueId state) {
   return cast(g_, new_input(random_.pick(kStored), extents_of(state)), Dtype::kFloat);
 }
 
+// A sum over the first axis, before which a vector is subtracted, and behind which it is added again; and rows from which
+// their sums are subtracted.
+std::vector<ValueId> FusionMaker::behind_columns(ValueId x) {
+  Extents extents = extents_of(x);
+  std::vector<bool> is_new(extents.size());
+  is_new[0] = true;
+  extents.erase(extents.begin());
+  const ValueId v = cast(g_, new_input(random_.pick(kStored), extents), Dtype::kFloat);
+  const bool keeps = random_.one_in(3);
+  const ValueId each = broadcast(g_, v, is_new);
+  const ValueId sum = reduce(g_, OpKind::kSum, pointwise(g_, OpKind::kSub, {x, each}), {0}, {.keepdim = keeps});
+  const ValueId end = add(g_, unary(g_, OpKind::kNeg, sum), keeps ? each : v);
+  const auto last = static_cast<int64_t>(is_new.size()) - 1;
+  return {end, pointwise(g_, OpKind::kSub, {x, reduce(g_, OpKind::kSum, x, {last}, {.keepdim = true})})};
+}
+
 // The next values: the last of them goes on as the state if it has the state's shape.
 std::vector<ValueId> FusionMaker::model_part(ValueId x) {
   const auto number = [&](double value) { return constant_of(g_, Dtype::kFloat, value); };
@@ -121,20 +137,8 @@ std::vector<ValueId> FusionMaker::model_part(ValueId x) {
     case 17:
     case 18:
       return projection(random_.one_in(3) ? x : cast(g_, x, random_.pick(kStored)), true);
-    case 19: {
-      // A sum over the first axis, before which a vector is subtracted, and behind which it is added again, beside rows from
-      // which their sums are subtracted.
-      Extents extents = extents_of(x);
-      std::vector<bool> is_new(extents.size());
-      is_new[0] = true;
-      extents.erase(extents.begin());
-      const ValueId v = cast(g_, new_input(random_.pick(kStored), extents), Dtype::kFloat);
-      const bool keeps = random_.one_in(3);
-      const ValueId each = broadcast(g_, v, is_new);
-      const ValueId s = reduce(g_, OpKind::kSum, pointwise(g_, OpKind::kSub, {x, each}), {0}, {.keepdim = keeps});
-      const ValueId row = reduce(g_, OpKind::kSum, x, {last}, {.keepdim = true});
-      return {add(g_, unary(g_, OpKind::kNeg, s), keeps ? each : v), pointwise(g_, OpKind::kSub, {x, row})};
-    }
+    case 19:
+      return behind_columns(x);
     default: {
       Axes dims(rank_of(g_, x));
       for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(i);

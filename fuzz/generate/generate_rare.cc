@@ -94,6 +94,12 @@ std::vector<ValueId> FusionMaker::rare_program(RareFocus rare) {
       return offers({OpKind::kSum, OpKind::kMax, OpKind::kBroadcast, OpKind::kSub, OpKind::kExpand})
                  ? stretched_sum()
                  : std::vector<ValueId>();
+    case RareFocus::kBehindColumns: {
+      if (!offers({OpKind::kSum, OpKind::kSub, OpKind::kNeg, OpKind::kAdd, OpKind::kBroadcast, OpKind::kCast}))
+        return {};
+      const Extents extents = {random_.between(2, 9), random_.between(2, 9)};
+      return behind_columns(new_input(Dtype::kFloat, extents));
+    }
     case RareFocus::kLongSum:
       break;  // begin_rare makes it
   }

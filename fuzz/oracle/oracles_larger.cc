@@ -29,6 +29,9 @@ constexpr int64_t kStepLimit = int64_t{1} << 22;
 // leave its vectors as narrow as they are there.
 constexpr int64_t kFactors[] = {3, 5, 16, 33, 64, 65, 127, 257, 512, 1001, 1025, 4096, 4097, 12345, 65537, 1000001};
 
+// Those of one size among small ones.
+constexpr int64_t kLargeFactors[] = {1025, 4096, 4097, 12345, 65537, 1000001};
+
 std::vector<ValueId> size_symbols(const Graph& g) {
   std::vector<ValueId> symbols;
   for (OpId id : g[Graph::body()].ops)
@@ -88,11 +91,13 @@ std::optional<Inputs> draw_larger(const Case& c, const Bindings& own, RandomSour
     std::map<int64_t, int64_t> factors;
     std::map<ValueId, int64_t> values;
     const bool by_size = !random.one_in(4);
+    // Rows and columns of unlike sizes are what schedulers tell apart, so few draws make all sizes large. Many make one.
+    const std::optional<ValueId> grows = random.one_in(3) ? std::optional(random.pick(symbols)) : std::nullopt;
+    if (grows) factors[static_cast<int64_t>(own[grows->index]->low)] = random.pick(kLargeFactors);
     for (ValueId v : symbols) {
       const int64_t size = static_cast<int64_t>(own[v.index]->low);
-      // Few draws make all sizes large: rows and columns of unlike sizes are what schedulers tell apart.
-      const int64_t drawn = random.one_in(3) ? 1 : random.pick(kFactors);
-      const int64_t factor = by_size ? factors.try_emplace(size, drawn).first->second : drawn;
+      const int64_t drawn = grows || random.one_in(3) ? 1 : random.pick(kFactors);
+      const int64_t factor = by_size || grows ? factors.try_emplace(size, drawn).first->second : drawn;
       values[v] = size <= 1 ? size : size * factor;
     }
     if (std::ranges::all_of(values,

@@ -179,7 +179,8 @@ void ColumnEnds::each(const std::string& reference, StepDraft& steps, Like like)
     Names result;
     for (const std::string& name : tensors) {
       if (name != reference) result.push_back(name);
-      if (const auto it = beside.find(name); it != beside.end() && it->second != reference) result.push_back(it->second);
+      if (const auto it = beside.find(name); it != beside.end() && it->second != reference)
+        result.push_back(it->second);
     }
     return result;
   };

@@ -13,7 +13,9 @@ namespace fusebox::aten {
 // The tensor, or a copy if 32 bits do not hold its strides.
 inline at::Tensor with_narrow_strides(const at::Tensor& t) {
   const int64_t most = t.is_cpu() ? INT32_MAX / static_cast<int64_t>(t.element_size()) : INT32_MAX - 1;
-  return std::ranges::any_of(t.strides(), [&](int64_t stride) { return stride > most; }) ? t.clone(at::MemoryFormat::Contiguous) : t;
+  return std::ranges::any_of(t.strides(), [&](int64_t stride) { return stride > most; })
+             ? t.clone(at::MemoryFormat::Contiguous)
+             : t;
 }
 
 inline at::Tensor product_of(const at::Tensor& a, const at::Tensor& b) {

@@ -159,6 +159,8 @@ bool is_met(RareFocus rare, const Case& c) {
     case RareFocus::kStretchedSum:
       return has([](const Op& op) { return op.kind == OpKind::kExpand; }) &&
              count([](const Op& op) { return op.kind == OpKind::kSum || op.kind == OpKind::kMax; }) > 1;
+    case RareFocus::kBehindColumns:
+      return count([](const Op& op) { return op.kind == OpKind::kSum; }) > 1;
     case RareFocus::kLongSum:
       return std::ranges::any_of(c.inputs().specs, [](const InputSpec& s) {
         return std::ranges::any_of(s.shape, [](int64_t extent) { return extent > 200; });

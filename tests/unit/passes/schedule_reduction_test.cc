@@ -418,11 +418,12 @@ TEST(InnerOuterScheduler, DeclinesWithAReason) {
                 {{16384, 64}}),
             "declines: an op depends on two sums of columns, for which all blocks would wait");
   // Each op behind the sum would have 17 copies.
-  std::string program = "fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n]\n  %w = input f32[%n]\n  %a0 = neg %w\n";
-  for (int i = 1; i < 18; ++i)
-    program += "  %a" + std::to_string(i) + " = neg %a" + std::to_string(i - 1) + "\n";
+  std::string program =
+      "fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n]\n  %w = input f32[%n]\n  %a0 = neg %w\n";
+  for (int i = 1; i < 18; ++i) program += "  %a" + std::to_string(i) + " = neg %a" + std::to_string(i - 1) + "\n";
   program +=
-      "  %b = broadcast %a17 mask [1, 0]\n  %d = mul %x, %b\n  %c = sum %d over [0]\n  %o = add %c, %a17\n  %r = sum %d "
+      "  %b = broadcast %a17 mask [1, 0]\n  %d = mul %x, %b\n  %c = sum %d over [0]\n  %o = add %c, %a17\n  %r = sum "
+      "%d "
       "over [1]\n  output %o\n  output %r\n}\n";
   EXPECT_EQ(ask("inner_outer", program, {{16384, 64}, {64}}),
             "declines: ops behind sums of columns would make much again that the rows make too");
