@@ -1,7 +1,7 @@
 // Operands for libraries that hold strides in 32 bits, and products of matrices that may lie so far apart.
 //
-// cuBLAS, and ATen's scans on a CPU, count elements. MKL counts bytes: a product of f64 by a matrix whose rows lie 2^28
-// elements apart ended with a fault.
+// ATen's scans on a CPU count elements, MKL and cuBLAS bytes: a product of f64 by a matrix whose rows lie 2^28 elements
+// apart ended with a fault on a CPU, and one of bf16 by columns 2^30 elements apart with CUDA_ERROR_ILLEGAL_ADDRESS.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -10,9 +10,9 @@
 
 namespace fusebox::aten {
 
-// The tensor, or a copy if 32 bits do not hold its strides.
+// The tensor, or a copy if 32 bits do not hold its strides in bytes.
 inline at::Tensor with_narrow_strides(const at::Tensor& t) {
-  const int64_t most = t.is_cpu() ? INT32_MAX / static_cast<int64_t>(t.element_size()) : INT32_MAX - 1;
+  const int64_t most = INT32_MAX / static_cast<int64_t>(t.element_size());
   return std::ranges::any_of(t.strides(), [&](int64_t stride) { return stride > most; })
              ? t.clone(at::MemoryFormat::Contiguous)
              : t;
