@@ -114,15 +114,49 @@ bool are_brought_together(const Graph& g, const std::vector<ValueId>& reductions
   return false;
 }
 
+namespace {
+
+// Whether an op behind a reduction reads a tensor whose loops come from the rows, because it stems from what they read too:
+// of `log sum exp(x - m) + m`, the last op has the loops of `x - m`.
+bool read_what_rows_read(const Graph& g, const ReductionSpace& space) {
+  const auto ops = tensor_ops(g);
+  const auto has_loops = [&](ValueId v) { return v && g.is_tensor(v) && !g.tensor_of(v).logical.empty(); };
+  std::vector<bool> is_of_rows(g.values.size());
+  for (bool is_done = false; !is_done;) {
+    is_done = true;
+    for (OpId id : ops) {
+      const Op& op = g[id];
+      const ValueId v = op.results[0];
+      const bool is_reduction = demands(op.kind, kReduction);
+      if (space.depth_of(v) > 0 && !is_reduction) continue;
+      const auto is_marked = [&](ValueId from) { return has_loops(from) && is_of_rows[from.index]; };
+      if (!is_reduction && !space.is_full(v) && !is_marked(v) && std::ranges::none_of(op.operands, is_marked)) continue;
+      const auto mark = [&](ValueId of) {
+        if (!has_loops(of) || is_of_rows[of.index]) return;
+        is_of_rows[of.index] = true;
+        is_done = false;
+      };
+      if (!is_reduction) mark(v);
+      std::ranges::for_each(op.operands, mark);
+    }
+  }
+  return std::ranges::any_of(ops, [&](OpId id) {
+    return space.depth_of(g[id].results[0]) > 0 && !demands(g[id].kind, kReduction) &&
+           std::ranges::any_of(g[id].operands, [&](ValueId v) { return has_loops(v) && is_of_rows[v.index]; });
+  });
+}
+
+}  // namespace
+
 bool are_awaited(const Graph& g, const ReductionSpace& space) {
-  return are_brought_together(g, space.reductions) || std::ranges::any_of(tensor_ops(g), [&](OpId id) {
-           const ValueId v = g[id].results[0];
-           return space.depth_of(v) > 0 &&
-                  std::ranges::any_of(logical_without_reductions(g, g.tensor_of(v)), [&](DomainId d) {
-                    const DomainId axis = space.axis_of(d);
-                    return axis && space.is_reduced(axis);
-                  });
-         });
+  if (are_brought_together(g, space.reductions) || read_what_rows_read(g, space)) return true;
+  return std::ranges::any_of(tensor_ops(g), [&](OpId id) {
+    const ValueId v = g[id].results[0];
+    return space.depth_of(v) > 0 && std::ranges::any_of(logical_without_reductions(g, g.tensor_of(v)), [&](DomainId d) {
+             const DomainId axis = space.axis_of(d);
+             return axis && space.is_reduced(axis);
+           });
+  });
 }
 
 bool stores_rows(const Graph& g, const ReductionSpace& space) {

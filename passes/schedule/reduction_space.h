@@ -80,8 +80,9 @@ std::vector<OpId> tensor_ops(const Graph& g);
 // Whether an op depends on the results of two of these reductions, each given by its first result. If blocks share the
 // rows, their last blocks may differ, so that all blocks wait for both (plan_exchanges.cc).
 bool are_brought_together(const Graph& g, const std::vector<ValueId>& reductions);
-// Whether blocks that share the rows wait for the results of the reductions: for two at once, or because an op that depends
-// on one has a reduced axis, as a broadcast of one element. Its loops are shared out among the blocks as well.
+// Whether blocks that share the rows wait for the results of the reductions: for two at once, or because the loops of an op
+// that depends on one are shared out among the blocks as well. It has a reduced axis, as a broadcast of one element, or
+// reads what the rows read too.
 bool are_awaited(const Graph& g, const ReductionSpace& space);
 // Whether an output has an element for each place of a reduced axis.
 bool stores_rows(const Graph& g, const ReductionSpace& space);
