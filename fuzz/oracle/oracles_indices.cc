@@ -79,8 +79,9 @@ void indices(OracleRun& run) {
   }
   const HostRun unfused = run.run_unfused(run.fusion(), given);
   if (!unfused.ok() && is_launch_refusal(unfused.failure->code)) return;
-  // A program that is refused with valid indices too is not valid.
-  if (!unfused.ok() && run.unfused().failure && run.unfused().failure->code == unfused.failure->code) return;
+  // An axis may turn out to be expanded, and then an output over it is not valid, whatever the indices.
+  const auto is_bad_alias = [](const HostRun& r) { return !r.ok() && r.failure->code == ErrorCode::kBadAlias; };
+  if (is_bad_alias(unfused) && is_bad_alias(run.unfused())) return;
   const std::string place = "%" + run.fusion()[read.made].name;
   const std::string what = "an index of " + std::to_string(outside) + " for an axis of " + std::to_string(read.extent);
   if (unfused.ok())

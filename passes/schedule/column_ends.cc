@@ -18,11 +18,8 @@ class ColumnEndsFinder {
         names_(names),
         steps_(steps),
         readers_(uses(g)),
-        joined_(g.values.size()),
         sums_(g.values.size()),
-        instances_(g.ops.size()) {
-    for (uint32_t i = 0; i < joined_.size(); ++i) joined_[i] = ValueId(i);
-  }
+        instances_(g.ops.size()) {}
 
   std::optional<ColumnEnds> run(const std::map<std::string, std::string>& cached) {
     ColumnEnds ends;
@@ -33,24 +30,24 @@ class ColumnEndsFinder {
       const ValueId v = op.results[0];
       if (!has_loops(v)) continue;
       auto& own = instances_[ops[i].index];
-      if (is_end(v) || std::ranges::count(space_.columns, v) > 0)
+      if (space_.is_of_columns(v))
         own = {{g_[v].name, sums_[v.index]}};
       else
         own = instances_of(v, g_[v].name);
       sort(own, ends);
     }
     for (ValueId v : inputs(g_)) {
-      if (!g_.is_tensor(v)) continue;
+      if (!g_.is_tensor(v) || !has_loops(v)) continue;
       const auto it = cached.find(g_[v].name);
       if (it == cached.end()) {
-        is_read_by_both_ = is_read_by_both_ || (has_loops(v) && has_readers_of_both(v));
+        is_read_by_both_ = is_read_by_both_ || has_readers_of_both(v);
         continue;
       }
-      const Instances own = instances_of(v, it->second);
+      const Instances& own = copies_of_inputs_[v] = instances_of(v, it->second);
       sort(own, ends);
       for (const Instance& instance : own) ends.copies_[it->first].push_back(instance.name);
     }
-    if (are_too_many_) return std::nullopt;
+    if (are_too_many_ || (is_read_by_both_ && !are_rows_joined(cached))) return std::nullopt;
     ends.are_needed_ = is_read_by_both_;
     return ends;
   }
@@ -68,57 +65,29 @@ class ColumnEndsFinder {
   // Whether the tensor depends on a column sum, and is none.
   bool is_end(ValueId v) const { return space_.is_of_columns(v) && std::ranges::count(space_.columns, v) == 0; }
 
-  ValueId root(ValueId v) {
-    while (joined_[v.index] != v) v = joined_[v.index] = joined_[joined_[v.index].index];
-    return v;
-  }
-
-  // Finds the sum of each tensor behind one, and joins the others with what they read: their loops come from one another.
+  // Finds the sum of each tensor behind one.
   void find_sums() {
-    for (ValueId sum : space_.columns) sums_[sum.index] = sum;
-    for (OpId id : tensor_ops(g_)) {
-      const Op& op = g_[id];
-      if (!is_end(op.results[0])) {
-        for (ValueId v : op.results) joined_[root(v).index] = root(op.results[0]);
-        for (ValueId v : op.operands)
-          if (v && g_.is_tensor(v) && has_loops(v)) joined_[root(v).index] = root(op.results[0]);
-        continue;
-      }
-      for (ValueId v : op.operands)
-        if (v && g_.is_tensor(v) && space_.is_of_columns(v))
-          for (ValueId result : op.results) sums_[result.index] = sums_[v.index];
-    }
-    for (ValueId sum : space_.columns) sums_[sum.index] = {};
-  }
-
-  // The sum from which the loops of a tensor come that depends on none: only if nothing joins it to the rows.
-  ValueId group_of(ValueId v) {
-    if (root(v) == root(space_.reference)) return {};
+    for (ValueId sum : space_.columns)
+      for (ValueId result : g_[g_[sum].def].results) sums_[result.index] = sum;
     for (OpId id : tensor_ops(g_))
       if (is_end(g_[id].results[0]))
-        for (ValueId from : g_[id].operands)
-          if (from && g_.is_tensor(from) && !space_.is_of_columns(from) && root(from) == root(v))
-            return sums_[g_[id].results[0].index];
-    return {};
+        for (ValueId v : g_[id].operands)
+          if (v && g_.is_tensor(v) && sums_[v.index])
+            for (ValueId result : g_[id].results) sums_[result.index] = sums_[v.index];
+    for (ValueId sum : space_.columns)
+      for (ValueId result : g_[g_[sum].def].results) sums_[result.index] = {};
   }
 
-  // The instances of a tensor whose readers have theirs. It stays in its group, or in that of all its readers. A reader
-  // of another group gets its own.
+  // The instances of a tensor whose readers have theirs. It stays with the rows if one of these reads it, or none does, and
+  // goes to the sum of its first reader otherwise. A reader of another group gets its own.
   Instances instances_of(ValueId v, const std::string& name) {
     if (are_too_many_) return {};
     Instances users;
-    bool is_output = false;
-    for (OpId reader : readers_[v.index]) {
-      is_output = is_output || g_[reader].kind == OpKind::kOutput;
+    for (OpId reader : readers_[v.index])
       if (reads_by_loops(g_, reader, v))
         users.insert(users.end(), instances_[reader.index].begin(), instances_[reader.index].end());
-    }
-    // An output that is an input as well is stored from the input, not from its copy.
-    const bool may_move = !is_output || g_[g_[v].def].kind == OpKind::kInput;
-    if (may_move && !users.empty() &&
-        std::ranges::all_of(users, [&](const Instance& user) { return user.sum == users[0].sum; }))
-      return {{name, users[0].sum}};
-    Instances result{{name, group_of(v)}};
+    const bool is_of_rows = users.empty() || std::ranges::any_of(users, [](const Instance& user) { return !user.sum; });
+    Instances result{{name, is_of_rows ? ValueId() : users[0].sum}};
     for (const Instance& user : users) {
       if (user.sum == result[0].sum) continue;
       constexpr int kMostCopies = 16;
@@ -129,6 +98,34 @@ class ColumnEndsFinder {
       steps_.recompute(name, user.name, result.back().name);
     }
     return result;
+  }
+
+  // Whether each tensor of the rows is joined to the reference by others of them, or by inputs that have no copy.
+  bool are_rows_joined(const std::map<std::string, std::string>& cached) const {
+    std::vector<ValueId> parents(g_.values.size());
+    for (uint32_t i = 0; i < parents.size(); ++i) parents[i] = ValueId(i);
+    const auto root = [&](ValueId v) {
+      while (parents[v.index] != v) v = parents[v.index] = parents[parents[v.index].index];
+      return v;
+    };
+    const auto is_input = [&](ValueId v) { return g_[g_[v].def].kind == OpKind::kInput; };
+    const auto is_of_rows = [&](ValueId v) {
+      if (!has_loops(v)) return false;
+      if (is_input(v) && !cached.contains(g_[v].name)) return true;
+      const Instances& own = is_input(v) ? copies_of_inputs_.at(v) : instances_[g_[v].def.index];
+      return std::ranges::any_of(own, [](const Instance& instance) { return !instance.sum; });
+    };
+    const auto ops = tensor_ops(g_);
+    for (OpId id : ops) {
+      if (!is_of_rows(g_[id].results[0])) continue;
+      for (ValueId v : g_[id].operands)
+        if (v && g_.is_tensor(v) && reads_by_loops(g_, id, v) && is_of_rows(v))
+          parents[root(g_[g_[v].def].results[0]).index] = root(g_[id].results[0]);
+    }
+    return std::ranges::all_of(ops, [&](OpId id) {
+      const ValueId v = g_[id].results[0];
+      return !is_of_rows(v) || root(v) == root(g_[g_[space_.reference].def].results[0]);
+    });
   }
 
   bool has_readers_of_both(ValueId v) const {
@@ -148,9 +145,9 @@ class ColumnEndsFinder {
   FreshNames& names_;
   StepDraft& steps_;
   const std::vector<std::vector<OpId>> readers_;
-  std::vector<ValueId> joined_;       // by value: another value whose loops come from where its own do, or itself
   std::vector<ValueId> sums_;         // by value: the column sum that it is behind
   std::vector<Instances> instances_;  // by op
+  std::map<ValueId, Instances> copies_of_inputs_;
   int copies_ = 0;
   bool is_read_by_both_ = false, are_too_many_ = false;
 };

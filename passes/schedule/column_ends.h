@@ -1,10 +1,10 @@
-// What ops behind column sums read, where the rows read it too: the vector of a logsumexp of columns that is subtracted first
-// and added again. Loops that reach these ops from the rows would run in all blocks, which would wait for the sum. So
-// each of these ops reads copies of its own, and its loops come from the sum: the block that ends the sum runs them.
+// Copies for ops behind column sums, where these ops read what the rows read too: the vector of a logsumexp of columns is
+// subtracted first and added again. Loops that reach such an op from the rows would run it in all blocks, and these would
+// wait for the sum. So the op reads copies of its own, and its loops come from the sum: the block that ends the sum runs it.
 //
 //   // %m_1 = set %m; %d = sub %x, %b of %m_1; %c = sum %e over [0]; %l = log %c; %o = add %l, %m_1
-//   recompute %m_1 for %o -> m_2
-//   transform_like %c to [%l, %o, %m_2]
+//   recompute %m_1 for %o -> m_1_1
+//   transform_like %c to [%o, %l, %m_1_1]
 #pragma once
 
 #include <map>
@@ -20,10 +20,10 @@ namespace fusebox {
 
 class ColumnEnds {
  public:
-  // Whether `split_off` makes few copies.
+  // Whether `split_off` makes few copies, and the rows still hang together.
   static bool are_few(const Graph& fusion, const ReductionSpace& space);
   // Adds the copies to `steps`. `cached` names the copies of inputs that steps have made, by input; no output has one yet.
-  // Nothing if too much would be made again.
+  // Nothing if too much would be made again, or if loops of the rows would not reach all that needs them.
   static std::optional<ColumnEnds> split_off(const Graph& fusion, const ReductionSpace& space,
                                              const std::map<std::string, std::string>& cached, FreshNames& names,
                                              StepDraft& steps);

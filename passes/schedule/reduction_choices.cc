@@ -514,7 +514,7 @@ std::optional<Heuristics> choose_walks(const ScheduleView& view, const Reduction
     return std::nullopt;
   }
   if (!ColumnEnds::are_few(view.fusion, space)) {
-    why = "ops behind sums of columns would make much again that the rows make too";
+    why = "few copies do not keep what ops behind sums of columns read apart from the rows";
     return std::nullopt;
   }
   auto h = chooser.in_walks();

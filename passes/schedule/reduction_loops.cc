@@ -114,6 +114,7 @@ class LoopPlanner {
   std::optional<ColumnEnds> copy_for_ends() {
     auto ends = ColumnEnds::split_off(g_, space_, cached_, names_, steps_);
     if (!ends || !ends->are_needed()) return std::nullopt;
+    check_internal(keeps_row_ && !makes_again_, "passes that are split have other copies than those of column ends");
     copies_ = ends->copies();
     return ends;
   }

@@ -116,8 +116,8 @@ bool are_brought_together(const Graph& g, const std::vector<ValueId>& reductions
 
 namespace {
 
-// Whether an op behind a reduction reads a tensor whose loops come from the rows, because it stems from what they read too:
-// of `log sum exp(x - m) + m`, the last op has the loops of `x - m`.
+// Whether an op behind a reduction reads a tensor whose loops come from the rows, because it is joined to them: in
+// `log sum exp(x - m) + m`, the last op has the loops of `x - m`.
 bool read_what_rows_read(const Graph& g, const ReductionSpace& space) {
   const auto ops = tensor_ops(g);
   const auto has_loops = [&](ValueId v) { return v && g.is_tensor(v) && !g.tensor_of(v).logical.empty(); };
@@ -129,15 +129,19 @@ bool read_what_rows_read(const Graph& g, const ReductionSpace& space) {
       const ValueId v = op.results[0];
       const bool is_reduction = demands(op.kind, kReduction);
       if (space.depth_of(v) > 0 && !is_reduction) continue;
-      const auto is_marked = [&](ValueId from) { return has_loops(from) && is_of_rows[from.index]; };
-      if (!is_reduction && !space.is_full(v) && !is_marked(v) && std::ranges::none_of(op.operands, is_marked)) continue;
+      const auto is_marked = [&](ValueId from) {
+        return has_loops(from) && is_of_rows[from.index] && reads_by_loops(g, id, from);
+      };
+      if (!is_reduction && !space.is_full(v) && !is_of_rows[v.index] && std::ranges::none_of(op.operands, is_marked))
+        continue;
       const auto mark = [&](ValueId of) {
         if (!has_loops(of) || is_of_rows[of.index]) return;
         is_of_rows[of.index] = true;
         is_done = false;
       };
       if (!is_reduction) mark(v);
-      std::ranges::for_each(op.operands, mark);
+      for (ValueId from : op.operands)
+        if (from && reads_by_loops(g, id, from)) mark(from);
     }
   }
   return std::ranges::any_of(ops, [&](OpId id) {

@@ -3,6 +3,7 @@
 #include "ir/table/error.h"
 
 namespace fusebox {
+
 void refuse_captured(CudaSession& session, CudaStream stream, const std::string& place) {
   if (stream == nullptr) return;  // the default stream is never captured
   const EnteredSession entered(session);

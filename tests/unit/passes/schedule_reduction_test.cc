@@ -417,7 +417,7 @@ TEST(InnerOuterScheduler, DeclinesWithAReason) {
                 "[0]\n  %c = max %x over [0]\n  %d = add %b, %c\n  output %a\n  output %d\n}\n",
                 {{16384, 64}}),
             "declines: an op depends on two sums of columns, for which all blocks would wait");
-  // Each op behind the sum would have 17 copies.
+  // The op behind the sum would have copies of 18 tensors.
   std::string program =
       "fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n]\n  %w = input f32[%n]\n  %a0 = neg %w\n";
   for (int i = 1; i < 18; ++i) program += "  %a" + std::to_string(i) + " = neg %a" + std::to_string(i - 1) + "\n";
@@ -426,7 +426,7 @@ TEST(InnerOuterScheduler, DeclinesWithAReason) {
       "%d "
       "over [1]\n  output %o\n  output %r\n}\n";
   EXPECT_EQ(ask("inner_outer", program, {{16384, 64}, {64}}),
-            "declines: ops behind sums of columns would make much again that the rows make too");
+            "declines: few copies do not keep what ops behind sums of columns read apart from the rows");
 }
 
 TEST(InnerOuterScheduler, OpsBehindAColumnSumReadTheirOwn) {
