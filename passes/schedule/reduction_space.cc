@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <ranges>
 
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
@@ -122,27 +123,31 @@ bool read_what_rows_read(const Graph& g, const ReductionSpace& space) {
   const auto ops = tensor_ops(g);
   const auto has_loops = [&](ValueId v) { return v && g.is_tensor(v) && !g.tensor_of(v).logical.empty(); };
   std::vector<bool> is_of_rows(g.values.size());
-  for (bool is_done = false; !is_done;) {
+  bool is_done = false;
+  const auto visit = [&](OpId id) {
+    const Op& op = g[id];
+    const ValueId v = op.results[0];
+    const bool is_reduction = demands(op.kind, kReduction);
+    if (space.depth_of(v) > 0 && !is_reduction) return;
+    const auto is_marked = [&](ValueId from) {
+      return has_loops(from) && is_of_rows[from.index] && reads_by_loops(g, id, from);
+    };
+    if (!is_reduction && !space.is_full(v) && !is_of_rows[v.index] && std::ranges::none_of(op.operands, is_marked))
+      return;
+    const auto mark = [&](ValueId of) {
+      if (!has_loops(of) || is_of_rows[of.index]) return;
+      is_of_rows[of.index] = true;
+      is_done = false;
+    };
+    if (!is_reduction) mark(v);
+    for (ValueId from : op.operands)
+      if (from && reads_by_loops(g, id, from)) mark(from);
+  };
+  // In both orders, so that a chain takes one round.
+  while (!is_done) {
     is_done = true;
-    for (OpId id : ops) {
-      const Op& op = g[id];
-      const ValueId v = op.results[0];
-      const bool is_reduction = demands(op.kind, kReduction);
-      if (space.depth_of(v) > 0 && !is_reduction) continue;
-      const auto is_marked = [&](ValueId from) {
-        return has_loops(from) && is_of_rows[from.index] && reads_by_loops(g, id, from);
-      };
-      if (!is_reduction && !space.is_full(v) && !is_of_rows[v.index] && std::ranges::none_of(op.operands, is_marked))
-        continue;
-      const auto mark = [&](ValueId of) {
-        if (!has_loops(of) || is_of_rows[of.index]) return;
-        is_of_rows[of.index] = true;
-        is_done = false;
-      };
-      if (!is_reduction) mark(v);
-      for (ValueId from : op.operands)
-        if (from && reads_by_loops(g, id, from)) mark(from);
-    }
+    std::ranges::for_each(ops | std::views::reverse, visit);
+    std::ranges::for_each(ops, visit);
   }
   return std::ranges::any_of(ops, [&](OpId id) {
     return space.depth_of(g[id].results[0]) > 0 && !demands(g[id].kind, kReduction) &&
