@@ -170,10 +170,11 @@ bool slices_symbolic(const Graph& fusion) {
 }
 
 // Whether the sizes fit once the axes are resolved for them.
-bool fits_resolved(Graph fusion, const Bindings& sizes) {
+bool fits_resolved(const Graph& fusion, const Bindings& sizes) {
   try {
-    apply_steps(fusion, plan_concretize(fusion, sizes));
-    check_sizes(fusion, sizes);
+    Graph resolved = fusion;
+    apply_steps(resolved, plan_resolution(fusion, sizes, resolved));
+    check_sizes(resolved, rebind(fusion, sizes, resolved));
     return true;
   } catch (const Error& e) {
     expect_refusal(e);

@@ -85,7 +85,7 @@ void StepMaker::rewrite() {
 }
 
 void StepMaker::concretize(const Graph& fusion, const Bindings& sizes) {
-  const std::vector<Step> resolved = plan_concretize(g_, rebind(fusion, sizes, g_));
+  const std::vector<Step> resolved = plan_resolution(fusion, sizes, g_);
   apply(g_, resolved);
   g_ = canonical_order(g_);
   sizes_ = rebind(fusion, sizes, g_);

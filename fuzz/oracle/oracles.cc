@@ -329,7 +329,7 @@ bool is_made_alike(const Graph& a, ValueId x, const Graph& b, ValueId y, int dep
 // The program with its axes resolved, as the unfused plan has it. A size that is 1 is a number there, unless an input has it.
 Graph resolved(OracleRun& run, const Graph& g) {
   Graph result = g;
-  apply_steps(result, plan_concretize(g, sizes_of(g, run.subject().inputs())));
+  apply_steps(result, plan_resolution(g, sizes_of(g, run.subject().inputs()), result));
   return result;
 }
 

@@ -137,7 +137,7 @@ bool fit_steps(Case& c) {
     else if (schedule.empty() && !step_refusal(g, s))
       apply_step(g, s), rewrites.push_back(s);
   }
-  apply(g, plan_concretize(g, rewrites.empty() ? sizes : rebind(c.fusion(), sizes, g)));
+  apply(g, plan_resolution(c.fusion(), sizes, g));
   g = canonical_order(g);
   auto assigns = fitted_assigns(g, schedule);
   if (!assigns) return false;

@@ -161,9 +161,7 @@ std::vector<Step> rewrite(Graph& fusion, const Bindings& bindings, std::span<con
   if (leading.empty() && !has_symbolic_axes(fusion)) return {};
   const Graph before = fusion;
   if (!leading.empty()) apply_steps(fusion, leading, defects);
-  if (!has_symbolic_axes(fusion)) return {};
-  fusion = canonical_order(fusion);
-  return plan_concretize(fusion, rebind(before, bindings, fusion), defects);
+  return plan_resolution(before, bindings, fusion, defects);
 }
 
 CrossingOptions crossing_options(const CompileOptions& options, const Bindings& sizes) {

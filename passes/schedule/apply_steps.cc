@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/canonical/canonical.h"
+#include "ir/infer/concretize.h"
 #include "ir/step/apply.h"
 #include "ir/step/step_applier.h"
 #include "ir/table/error.h"
@@ -129,6 +131,21 @@ Bindings Rebinder::to(const Graph& g) const {
     for (ValueId v : g[op].results)
       if (!g.is_tensor(v) && !result[v.index]) result[v.index] = evaluate(g, v, result);
   return result;
+}
+
+std::vector<Step> plan_resolution(const Graph& fusion, const Bindings& bindings, Graph& g, const Defects& defects) {
+  if (!has_symbolic_axes(g)) return {};
+  g = canonical_order(g);
+  std::vector<Step> steps;
+  // Each step infers the ops behind its axis. A scalar that is made on the way may keep an extent from being found equal to
+  // another one, so that an axis is symbolic that was none in the plan.
+  for (Graph resolved = g; has_symbolic_axes(resolved);) {
+    const std::vector<Step> more = plan_concretize(resolved, rebind(fusion, bindings, resolved), defects);
+    if (more.empty()) break;
+    apply_steps(resolved, more, defects);
+    steps.insert(steps.end(), more.begin(), more.end());
+  }
+  return steps;
 }
 
 Bindings rebind(const Graph& from, const Bindings& bindings, const Graph& to) {

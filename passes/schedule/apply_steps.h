@@ -39,6 +39,10 @@ size_t leading_rewrites(std::span<const Step> steps);
 Step precision_step(bool fast);
 // The program with its `precision` steps applied: what a run is judged by. Steps that do not apply are left out.
 Graph with_precision(const Graph& fusion, std::span<const Step> steps);
+// The steps that resolve the symbolic axes of `g`, which rewrites made from `fusion`; the bindings are those of `fusion`. Brings
+// `g` into canonical order first if it has such axes. Axes with a choice, and scalars that inference finds equal, depend on the
+// order of the ops, so whoever resolves axes as `compile` does must ask here. Throws as `plan_concretize`.
+std::vector<Step> plan_resolution(const Graph& fusion, const Bindings& bindings, Graph& g, const Defects& defects = {});
 // Carries the bindings of a graph over to a graph that rewrites made from it. Sizes and inputs are found by name; other
 // scalars are computed from them.
 Bindings rebind(const Graph& from, const Bindings& bindings, const Graph& to);

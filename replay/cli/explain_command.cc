@@ -66,7 +66,7 @@ Graph concretized(const Module& module, std::span<const Step> rewrites) {
     throw;
   }
   const Bindings bindings = bind_sizes(main_graph(module), sizes);
-  apply_steps(g, plan_concretize(g, rewrites.empty() ? bindings : rebind(main_graph(module), bindings, g)));
+  apply_steps(g, plan_resolution(main_graph(module), bindings, g));
   return g;
 }
 

@@ -148,7 +148,7 @@ void PythonProgram::concretize(const std::vector<std::vector<int64_t>>& shapes) 
     throw Error(ErrorCode::kStepNotApplicable, "a schedule step has been taken; decide symbolic axes before it",
                 "@" + graph.name);
   Graph next = current();
-  apply(next, plan_concretize(next, rebind(graph, sizes(shapes), next)));
+  apply(next, plan_resolution(graph, sizes(shapes), next));
   const std::optional<Graph> before = std::exchange(scheduled, canonical_order(next));
   is_concretized_ = true;
   if (waiting_ == 0) return;

@@ -256,7 +256,7 @@ class CaseMaker {
     for (const InputSpec& s : case_.module.input_specs[0].specs) given.push_back({.shape = s.shape});
     const Graph& fusion = case_.module.graphs[0];
     const Bindings bindings = bind_sizes(fusion, given);
-    const std::vector<Step> resolved = plan_concretize(g_, rebind(fusion, bindings, g_));
+    const std::vector<Step> resolved = plan_resolution(fusion, bindings, g_);
     apply(g_, resolved);
     g_ = canonical_order(g_);
   }
