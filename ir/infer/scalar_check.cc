@@ -178,6 +178,10 @@ class SizeChecker {
     for (size_t i = 1; i < op.operands.size(); ++i) {
       const auto n = evaluate_integer(g_, op.operands[i], bindings_);
       if (!n) return;
+      // The product of two negative ones may be the count, and the result's axes are inferred from the operand.
+      if (*n < 0)
+        throw Error(ErrorCode::kBadInput, "reshape gets the extent " + std::to_string(*n) + "; it must not be negative",
+                    "%" + g_[op.results[0]].name);
       multiply(to, *n);
     }
     if (from != to)

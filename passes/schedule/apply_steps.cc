@@ -133,19 +133,31 @@ Bindings Rebinder::to(const Graph& g) const {
   return result;
 }
 
+namespace {
+
+// Whether a value of the program has an axis that is not resolved. The graph keeps domains that inference has replaced, too.
+bool is_unresolved(const Graph& g) {
+  return std::ranges::any_of(g[Graph::body()].ops, [&](OpId op) {
+    return std::ranges::any_of(g[op].results, [&](ValueId v) { return g.is_tensor(v) && symbolic_axes(g, v) > 0; });
+  });
+}
+
+}  // namespace
+
 std::vector<Step> plan_resolution(const Graph& fusion, const Bindings& bindings, Graph& g, const Defects& defects) {
   if (!has_symbolic_axes(g)) return {};
   g = canonical_order(g);
   std::vector<Step> steps;
   // Each step infers the ops behind its axis. A scalar that is made on the way may keep an extent from being found equal to
   // another one, so that an axis is symbolic that was none in the plan.
-  for (Graph resolved = g; has_symbolic_axes(resolved);) {
+  Graph resolved = g;
+  while (true) {
     const std::vector<Step> more = plan_concretize(resolved, rebind(fusion, bindings, resolved), defects);
-    if (more.empty()) break;
-    apply_steps(resolved, more, defects);
     steps.insert(steps.end(), more.begin(), more.end());
+    if (more.empty()) return steps;
+    apply_steps(resolved, more, defects);
+    if (!is_unresolved(resolved)) return steps;
   }
-  return steps;
 }
 
 Bindings rebind(const Graph& from, const Bindings& bindings, const Graph& to) {

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "ir/build/builder.h"
+#include "ir/canonical/canonical.h"
 #include "ir/infer/bind.h"
+#include "ir/infer/concretize.h"
 #include "ir/scalar/numeric.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
@@ -138,6 +140,32 @@ TEST(ApplySteps, APrecisionStepChangesTheProgramThatIsJudged) {
   EXPECT_EQ(fast("precision of [%x] fast\n"), "");  // refused, and left out
   expect_refused(g, parse_step("precision of [%x] fast"), ErrorCode::kStepNotApplicable, "%x");
   expect_refused(g, parse_step("precision of [%e]"), ErrorCode::kStepNotApplicable, "");
+}
+
+TEST(ApplySteps, AxesAreResolvedAsIfDeadOpsWereNotThere) {
+  constexpr const char* kProgram = R"(fusion @f {
+  %m, %n, %k = size
+  %x = input f32[symbolic %m, symbolic %n]
+  %i = input f32[%k]
+  DEAD
+  %y = neg %x
+  output %y
+}
+)";
+  std::vector<std::vector<Step>> plans;
+  for (const char* dead : {"", "%d = expand %x to [%k, 3]"}) {
+    std::string text = kProgram;
+    text.replace(text.find("DEAD"), 4, dead);
+    const Module m = parse_module(text);
+    const Graph& fusion = main_graph(m);
+    const std::vector<BoundInput> inputs = {{.shape = {1, 3}}, {.shape = {5}}};
+    Graph g = fusion;
+    plans.push_back(plan_resolution(fusion, bind_sizes(fusion, inputs), g));
+    apply_steps(g, plans.back());
+    EXPECT_FALSE(has_symbolic_axes(canonical_order(g))) << dead;
+  }
+  EXPECT_EQ(plans[0].size(), 2u);
+  EXPECT_EQ(plans[0], plans[1]);
 }
 
 TEST(ApplySteps, BindingsFollowNames) {
