@@ -72,8 +72,6 @@ class StoragePlanner {
                   "its part in a thread has no constant size; split by constants, inline it further in, or keep it in "
                   "shared or global memory",
                   plan_.place_of(b.value));
-    // Where a kernel assumes what contradicts its sizes, it is never launched, and an extent may seem to be negative.
-    count = std::max<int64_t>(*count, 0);
     const int64_t bytes = *count * size_bytes(g_[b.value].dtype);
     if (bytes > kLargestLocal)
       throw Error(ErrorCode::kIllegalAllocation,
