@@ -8,8 +8,9 @@
 // Symbolic axes of other ops follow from these by inference.
 //
 // Invariants: a plan depends only on the program and the bound sizes. Its steps stand in the order of the ops, inputs
-// first. Applying them leaves no symbolic axis. The groups of a reshape are pairs of counts of axes; axes of the
-// constant extent 1 do not count.
+// first. Applying them resolves each axis that was symbolic. Scalars that inference makes on the way may leave an axis
+// symbolic that was none before; another plan resolves it. The groups of a reshape are pairs of counts of axes; axes of
+// the constant extent 1 do not count.
 //
 //   // %y = expand %x to [%k] : f32[?%k], with %x of extent 1 and %k = 5
 //   plan_concretize(g, bindings)  ==  { concretize %y.i0 became broadcast }
