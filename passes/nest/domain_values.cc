@@ -18,6 +18,16 @@ const Form* look_up(const std::vector<std::pair<DomainId, Form>>& list, DomainId
 
 Form DomainValues::inner_extent(const Transform& t) { return extent(t.outputs[1]); }
 
+Form DomainValues::elements(std::span<const DomainId> domains) {
+  Form product = algebra_.constant(1);
+  for (DomainId d : domains) {
+    const Form counted = extent(d);
+    const bool is_negative = algebra_.constant_value(counted).value_or(0) < 0;
+    product = algebra_.mul(product, is_negative ? algebra_.constant(0) : counted);
+  }
+  return product;
+}
+
 Form DomainValues::extent(DomainId d) {
   if (const Form* known = look_up(known_.extents, d)) return *known;
   const IterDomain& domain = g_[d];

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -60,6 +61,9 @@ class DomainValues {
   Form extent(DomainId d);
   // The extent that a shape shows: the expanded extent of a broadcast, or else the extent.
   Form size(DomainId d);
+  // The product of the extents: how many elements a buffer over these domains has. A kernel that assumes what contradicts
+  // its sizes is never launched, and an extent may seem to be negative there; it counts as 0.
+  Form elements(std::span<const DomainId> domains);
   void set(DomainId d, Form value, CheckReason origin = CheckReason::kLoop);
   bool known(DomainId d) const;
   // The value. A broadcast that nothing gave a value has value 0. For any other domain ask `known` first.

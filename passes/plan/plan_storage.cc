@@ -85,9 +85,9 @@ class StoragePlanner {
     const auto& loop = plan_.loops_of(op);
     Accumulator a{accumulator_places(plan_, op), 1};
     StatementView view(plan_, op);
-    Form count = view.algebra.constant(1);
-    for (size_t i : a.places) count = view.algebra.mul(count, view.own.extent(loop[i]));
-    const auto elements = view.algebra.constant_value(count);
+    std::vector<DomainId> domains;
+    for (size_t i : a.places) domains.push_back(loop[i]);
+    const auto elements = view.algebra.constant_value(view.own.elements(domains));
     if (!elements || *elements * 16 > kLargestLocal)
       throw Error(ErrorCode::kIllegalReduction,
                   "a thread would keep an accumulator for each of a " + std::string(elements ? "large" : "symbolic") +

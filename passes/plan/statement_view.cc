@@ -322,14 +322,8 @@ Form StatementView::global_index(const Buffer& buffer, DomainValues& values) {
 
 Form elements_of(const KernelPlan& plan, Symbols& symbols, IndexAlgebra& algebra, const Buffer& buffer) {
   const Graph& g = *plan.graph;
-  Form elements = algebra.constant(1);
   DomainValues extents(g, plan.nest_plan, symbols, algebra, g[g[g[buffer.value].def].results[0]].tensor);
-  for (DomainId d : buffer.places) {
-    const Form extent = extents.extent(d);
-    // A kernel that assumes what contradicts its sizes is never launched, and an extent may seem to be negative there.
-    const bool is_negative = algebra.constant_value(extent).value_or(0) < 0;
-    elements = algebra.mul(elements, is_negative ? algebra.constant(0) : extent);
-  }
+  Form elements = extents.elements(buffer.places);
   if (algebra.prove_less(algebra.constant(1), elements) && plan.defects().has(Defect::kBufferShort))
     elements = algebra.sub(elements, algebra.constant(1));
   return elements;
