@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/computed_ahead.h"
 #include "codegen/cuda_emitter.h"
 #include "codegen/cuda_operands.h"
 #include "codegen/hoist.h"
@@ -10,11 +11,13 @@
 #include "ir/canonical/canonical.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
+#include "passes/kernel/loop_count.h"
 
 namespace fusebox {
 
 void CudaEmitter::look_ahead() {
   written_ = stored_buffers(g_);
+  ahead_ = computed_ahead(g_);
   std::set<ValueId> by_element;
   for (const OpId id : ops_in_order(g_)) {
     const Op& op = g_[id];
@@ -179,6 +182,23 @@ void CudaEmitter::thread(const Op& op) {
   line(define(op.results[0]) + type + "(" + std::string(builtin) + "." + std::string(coordinate) + ");");
 }
 
+// NVRTC writes out a loop of a constant count where it can compute ahead what the iterations compute, as with random numbers
+// of a constant seed, however much code comes of it. It takes seconds over such loops in one another. So a pragma limits what
+// it makes of them: one copy of a loop around others, four of an innermost one.
+std::string_view CudaEmitter::limit_of_copies(const Op& loop) const {
+  constexpr int64_t kMostOps = 256;
+  const auto is_long_ahead = [&](const Op& op) {
+    return std::ranges::any_of(op.results, [&](ValueId v) {
+      return ahead_[v.index] && g_[v].dtype != Dtype::kIndex && g_[v].dtype != Dtype::kBool;
+    });
+  };
+  const WrittenOut all{.copies = [](const Op&) { return true; }, .counts = is_long_ahead};
+  const RegionId body = loop.regions[0];
+  if (known_count(g_, loop).value_or(0) * ops_written_out(g_, body, kMostOps, all) <= kMostOps) return {};
+  const bool is_around = std::ranges::any_of(g_[body].ops, [&](OpId id) { return has_loop(g_, g_[id]); });
+  return is_around ? "#pragma unroll 1" : "#pragma unroll 4";
+}
+
 void CudaEmitter::loop(const Op& op) {
   const RegionId inner = op.regions.at(0);
   const std::string start = index(op.operands[0]), stop = index(op.operands[1]), step = index(op.operands[2]);
@@ -190,7 +210,11 @@ void CudaEmitter::loop(const Op& op) {
     is_known = (sum[0] == op.operands[0] && is_constant(sum[1])) || (sum[1] == op.operands[0] && is_constant(sum[0]));
   }
   const auto emit = [&](RegionId body) {
-    if (op.attrs.flag(AttrKey::kUnroll) && is_known) line("#pragma unroll");
+    if (op.attrs.flag(AttrKey::kUnroll)) {
+      if (is_known) line("#pragma unroll");
+    } else if (const std::string_view limit = limit_of_copies(op); !limit.empty()) {
+      line(std::string(limit));
+    }
     const std::string name = g_[inner].index ? names_.define(g_[inner].index, "i") : "i";
     const std::string advance = step == "1" ? "++" + name : name + " += " + step;
     line("for (index_t " + name + " = " + start + "; " + name + " < " + stop + "; " + advance + ") {");

@@ -45,6 +45,7 @@ class CudaEmitter {
   void scalar(const Op& op);
   void thread(const Op& op);
   void loop(const Op& op);
+  std::string_view limit_of_copies(const Op& loop) const;
   void branch(const Op& op);
   // -- cuda_memory.cc
   void allocate(const Op& op);
@@ -120,6 +121,7 @@ class CudaEmitter {
   std::string body_, comment_, signature_;
   int depth_ = 1, loops_ = 0;                // of the line that comes next, and the loops around it
   std::set<ValueId> written_;                // buffers that the kernel stores to
+  std::vector<bool> ahead_;                  // values that a compiler can compute ahead
   std::map<ValueId, int64_t> vector_bytes_;  // the widest vector access of a buffer
   std::set<ValueId> in_pairs_;               // buffers of a thread whose 16-bit floats are written in vectors only
   bool uses_shared_ = false;

@@ -8,6 +8,7 @@
 #include "fuzz/base/random_source.h"
 #include "fuzz/oracle/oracle.h"
 #include "ir/table/error.h"
+#include "passes/kernel/loop_count.h"
 #include "replay/device/cuda_loader.h"
 
 namespace fusebox::fuzz {
@@ -18,25 +19,11 @@ constexpr std::string_view kOthers[] = {"sm_80", "sm_89", "sm_100a"};
 
 constexpr int64_t kMostOps = 2048;  // of a kernel, with its unrolled loops written out
 
-// The iterations of an unrolled loop of known length. 1 for any other loop, as one copy stands in the text.
-int64_t copies_of(const Graph& g, const Op& loop) {
-  if (loop.kind != OpKind::kFor || !loop.attrs.flag(AttrKey::kUnroll)) return 1;
-  const auto start = constant_integer(g, loop.operands[0]), stop = constant_integer(g, loop.operands[1]),
-             step = constant_integer(g, loop.operands[2]);
-  if (!start || !stop || !step || *step < 1 || *stop <= *start) return 1;
-  return (*stop - *start - 1) / *step + 1;
-}
-
-// The ops of a region with its unrolled loops written out, at most one more than `kMostOps`.
-int64_t written_out(const Graph& g, RegionId region) {
-  int64_t ops = 0;
-  for (OpId id : g[region].ops) {
-    int64_t inside = 1;
-    for (RegionId inner : g[id].regions) inside += written_out(g, inner);
-    const int64_t copies = std::min(copies_of(g, g[id]), kMostOps + 1);
-    ops = std::min(ops + copies * inside, kMostOps + 1);
-  }
-  return ops;
+// Whether the kernel is so long that NVRTC takes many seconds.
+bool is_long(const Graph& kernel) {
+  const WrittenOut unrolled{.copies = [](const Op& loop) { return loop.attrs.flag(AttrKey::kUnroll); },
+                            .counts = [](const Op&) { return true; }};
+  return ops_written_out(kernel, Graph::body(), kMostOps, unrolled) > kMostOps;
 }
 
 // The compiler's answer: the reason why it refuses the text, or a warning, or nothing.
@@ -77,8 +64,7 @@ void compiles(OracleRun& run) {
   if (!c) return;
   std::vector<const Graph*> kernels;
   for (size_t i = 0; i < c->kernels.size(); ++i)
-    if (c->segmentation.segments[i].executor == SegmentExecutor::kKernel &&
-        written_out(c->kernels[i], Graph::body()) <= kMostOps)
+    if (c->segmentation.segments[i].executor == SegmentExecutor::kKernel && !is_long(c->kernels[i]))
       kernels.push_back(&c->kernels[i]);
   if (kernels.empty()) return;
   CudaBackend* compiler = find_cuda_compiler();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "passes/kernel/loop_count.h"
+
 namespace fusebox {
 namespace {
 
@@ -23,20 +25,6 @@ class Unroller {
     if (!def || g_[def].kind != OpKind::kAllocate || g_.tensor_of(buffer).memory != MemoryType::kLocal) return false;
     const auto elements = constant_integer(g_, g_[def].operands[0]);
     return elements && *elements > 1 && *elements * size_bytes(g_[buffer].dtype) <= kMostBytes;
-  }
-
-  static std::optional<int64_t> count_of(const Graph& g, const Op& loop) {
-    const auto start = constant_integer(g, loop.operands[0]), stop = constant_integer(g, loop.operands[1]),
-               step = constant_integer(g, loop.operands[2]);
-    if (!step || *step < 1) return std::nullopt;
-    // A strip of a loop: from the strip's first iteration, so many more.
-    if (const OpId def = g[loop.operands[1]].def; !start && def && g[def].kind == OpKind::kAdd)
-      for (size_t k = 0; k < 2; ++k)
-        if (const auto length = constant_integer(g, g[def].operands[1 - k]);
-            length && *length > 0 && g[def].operands[k] == loop.operands[0])
-          return (*length + *step - 1) / *step;
-    if (!start || !stop || *stop <= *start) return std::nullopt;
-    return (*stop - *start + *step - 1) / *step;
   }
 
   // Whether the region reads or writes a buffer in registers at an index that is made of `varying` values, and adds the
@@ -74,7 +62,7 @@ class Unroller {
       int64_t inside = copies;
       if (g_[id].kind == OpKind::kFor) {
         const RegionId body = g_[id].regions[0];
-        const auto count = count_of(g_, g_[id]);
+        const auto count = known_count(g_, g_[id]);
         std::vector<bool> varying(g_.values.size());
         varying[g_[body].index.index] = true;
         const bool may = count && *count <= kMostCopies / copies;
