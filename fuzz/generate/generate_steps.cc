@@ -182,6 +182,11 @@ bool fits_resolved(const Graph& fusion, const Bindings& sizes) {
   }
 }
 
+// Whether rewrites may find that an axis is expanded, over which an output cannot overwrite an input.
+bool may_expand_output(const Graph& fusion, const std::vector<Step>& steps) {
+  return leading_rewrites(steps) > 0 && has_symbolic_axes(fusion);
+}
+
 // True if lists may get this code although each step applied when it was drawn: lowering decides legality, and segments
 // take steps that were tried elsewhere. A plain list is legal, except for outputs in place.
 bool is_expected(ErrorCode code, const std::vector<Step>& steps, bool is_plain) {
@@ -235,7 +240,9 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
       expect_refusal(e);
       const bool may_not_fit =
           e.code == ErrorCode::kSizeMismatch && slices_symbolic(fusion) && !fits_resolved(fusion, sizes);
-      if (!may_not_fit && !is_expected(e.code, result.steps, result.repairs > kLastRepair)) result.surprise = e;
+      const bool is_expanded = e.code == ErrorCode::kBadAlias && may_expand_output(fusion, result.steps);
+      if (!may_not_fit && !is_expanded && !is_expected(e.code, result.steps, result.repairs > kLastRepair))
+        result.surprise = e;
       result.refusal = e;
       if (result.surprise) return result;
       if (result.repairs > kLastRepair) return result;

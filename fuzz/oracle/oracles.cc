@@ -175,7 +175,11 @@ void schedules(OracleRun& run) {
   if (!a.ok() || !is_order_free(run.fusion())) return;
   const HostRun& b = run.unfused();
   if (!b.ok()) {
-    if (!is_launch_refusal(b.failure->code)) run.report("schedules", *b.failure, "the unfused plan");
+    // The steps may begin with rewrites that drop what does not fit once axes are resolved.
+    const bool is_by_sizes = b.failure->code == ErrorCode::kBadAlias || b.failure->code == ErrorCode::kSizeMismatch;
+    const auto& steps = run.subject().steps();
+    const bool may_heal = is_by_sizes && has_symbolic_axes(run.fusion()) && steps && leading_rewrites(*steps) > 0;
+    if (!may_heal && !is_launch_refusal(b.failure->code)) run.report("schedules", *b.failure, "the unfused plan");
     return;
   }
   if (!runs_kernels_alone(run)) return;
@@ -381,6 +385,8 @@ void rewrites(OracleRun& run) {
   }
   if (!run.unfused().ok()) return;
   const HostRun now = run.run_unfused(all);
+  // Rewrites may find that a size is 1. Then a reshape keeps an expanded axis, and an output over that cannot overwrite an input.
+  if (!now.ok() && now.failure->code == ErrorCode::kBadAlias && has_symbolic_axes(run.fusion())) return;
   // A library adds in an order that depends on how its operands lie, and a rewrite may hand it another tensor.
   const bool calls_library = std::ranges::any_of(all.ops, [](const Op& op) { return demands(op.kind, kLibrary); });
   const auto adds_otherwise = [&] {

@@ -79,9 +79,11 @@ void indices(OracleRun& run) {
   }
   const HostRun unfused = run.run_unfused(run.fusion(), given);
   if (!unfused.ok() && is_launch_refusal(unfused.failure->code)) return;
-  // An axis may turn out to be expanded, and then an output over it is not valid, whatever the indices.
-  const auto is_bad_alias = [](const HostRun& r) { return !r.ok() && r.failure->code == ErrorCode::kBadAlias; };
-  if (is_bad_alias(unfused) && is_bad_alias(run.unfused())) return;
+  // Once axes are resolved, sizes may not fit, or an axis may be expanded over which an output cannot lie, whatever the indices.
+  const auto is_by_sizes = [](const HostRun& r) {
+    return !r.ok() && (r.failure->code == ErrorCode::kBadAlias || r.failure->code == ErrorCode::kSizeMismatch);
+  };
+  if (is_by_sizes(unfused) && is_by_sizes(run.unfused())) return;
   const std::string place = "%" + run.fusion()[read.made].name;
   const std::string what = "an index of " + std::to_string(outside) + " for an axis of " + std::to_string(read.extent);
   if (unfused.ok())

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "fuzz/base/random_source.h"
@@ -15,6 +16,7 @@
 #include "ir/module/architecture.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"
+#include "passes/schedule/apply_steps.h"
 #include "passes/schedule/neighbours.h"
 #include "replay/run/aten_segment.h"
 #include "replay/run/judge.h"
@@ -230,17 +232,28 @@ void take_neighbour(const Compiled& c, CompileOptions& options, RandomSource& ra
   if (!next.empty()) options.heuristics[d.segment] = {d.heuristics, random.pick(next)};
 }
 
-// Whether an index that the program itself computes leaves 64 bits for these sizes. Then the unfused plan's launch is refused
-// too.
-bool is_overflow_of_program(OracleRun& run, const Inputs& larger, const CompileOptions& options) {
+// Whether no plan takes these sizes: the unfused plan is refused with the same code, or its launches are. Sizes are drawn one by
+// one, and some ops need two of them equal. An axis may turn out to be expanded, and then an output over it cannot overwrite an
+// input. An index that the program computes may leave 64 bits.
+bool is_refused_unfused(OracleRun& run, const Inputs& larger, const CompileOptions& options, ErrorCode code) {
   CompileOptions unfused = options;
   unfused.device.reset();
   try {
     check_launches(run, compile(run.fusion(), larger.sizes, unfused), larger, *options.device);
   } catch (const Error& e) {
-    return e.code == ErrorCode::kScalarOverflow;
+    return e.code == code;
   }
   return false;
+}
+
+// Whether the case's own sizes are refused as well: in a case whose sizes were made even, or once the plan's rewrites have found
+// that a size is 1 there.
+bool is_refused_at_own_sizes(OracleRun& run, const std::vector<Step>& steps, ErrorCode code) {
+  const auto has_code = [&](const HostRun& r) { return !r.ok() && r.failure->code == code; };
+  if (has_code(run.unfused())) return true;
+  Graph rewritten = run.fusion();
+  apply_steps(rewritten, std::span(steps).first(leading_rewrites(steps)), run.options().defects);
+  return has_code(run.run_unfused(rewritten));
 }
 
 bool is_far(const BoundInput& b) {
@@ -259,8 +272,9 @@ void judge(OracleRun& run, RandomSource& random) {
   // A few elements of the case may lie so far apart that 32 bits do not hold their places.
   if (std::ranges::any_of(bound_inputs(run.subject().inputs()), is_far)) options.index_bits = 64;
   const bool takes_neighbour = random.one_in(3);
-  constexpr const char* kPlan = "the plan";
+  constexpr const char *kPlan = "the plan", *kOwn = "the plan for larger sizes, with the case's own";
   std::string what = kPlan;
+  std::vector<Step> steps;
   try {
     Compiled c = compile(run.fusion(), larger->sizes, options);
     what = "the decisions of the plan";
@@ -274,10 +288,10 @@ void judge(OracleRun& run, RandomSource& random) {
     }
     what = "the steps of the plan alone";
     check_steps(run, c, *larger, options);
-    what = "the plan for larger sizes, with the case's own";
+    what = kOwn;
     // A program whose symbolic axes are others, or whose indices are too narrow here, serves other sizes only.
     CompileOptions again = options;
-    again.steps = c.automatic->steps;
+    again.steps = steps = c.automatic->steps;
     again.inputs = bound_inputs(run.arguments());
     if (c.index_bits == 64) again.index_bits = 64;
     Compiled by_steps = c;
@@ -285,13 +299,12 @@ void judge(OracleRun& run, RandomSource& random) {
     if (!serves(by_steps, run.fusion(), run.sizes(), again)) return;
     judge_planned(run, "larger", c, {.step_limit = kStepLimit, .may_refuse = true});
   } catch (const Error& e) {
-    // Sizes are drawn one by one, and some ops need two of them equal.
-    if (e.code == ErrorCode::kSizeMismatch && what == kPlan) return;
-    // An axis may turn out to be expanded for the case's own sizes as well. Then an output over it is not valid.
-    if (e.code == ErrorCode::kBadAlias && what == kPlan && run.unfused().failure &&
-        run.unfused().failure->code == e.code)
-      return;
-    if (e.code == ErrorCode::kScalarOverflow && is_overflow_of_program(run, *larger, options)) return;
+    const bool is_by_sizes = e.code == ErrorCode::kSizeMismatch || e.code == ErrorCode::kBadAlias;
+    if ((is_by_sizes && what == kPlan) || e.code == ErrorCode::kScalarOverflow) {
+      options.heuristics.clear();
+      if (is_refused_unfused(run, *larger, options, e.code)) return;
+    }
+    if (is_by_sizes && what == kOwn && is_refused_at_own_sizes(run, steps, e.code)) return;
     std::string sizes;
     for (const BoundInput& b : larger->given)
       for (size_t i = 0; i < b.shape.size(); ++i) sizes += (i > 0 ? "x" : " ") + std::to_string(b.shape[i]);

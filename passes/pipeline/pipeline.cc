@@ -191,17 +191,59 @@ void concretize(Compiled& compiled, const Graph& fusion, const Bindings& binding
   compiled.index_bits = options.index_bits != 0 ? options.index_bits : choose_index_bits(compiled.concretized, sizes);
 }
 
+bool has_rewrites(const std::vector<Step>& steps) {
+  return std::ranges::any_of(steps, [](const Step& x) { return x.kind == StepKind::kRewrite; });
+}
+
+// The same with the rewrites that the automatic plan begins with, which are added to the steps. They may find that a size is
+// 1, so that a reshape keeps an expanded axis, and an output over that cannot overwrite an input. Such a program is planned as
+// it is written, and the result is false.
+bool concretize_rewritten(Compiled& compiled, const Graph& fusion, const Bindings& bindings, std::vector<Step>& steps,
+                          const CompileOptions& options) {
+  std::vector<Step> more = automatic_rewrites(fusion, steps, options.defects);
+  more.insert(more.begin(), steps.begin(), steps.end());
+  try {
+    concretize(compiled, fusion, bindings, more, options);
+    steps = std::move(more);
+    return true;
+  } catch (const Error& e) {
+    if (e.code != ErrorCode::kBadAlias) throw;
+    compiled = {};
+    concretize(compiled, fusion, bindings, steps, options);
+    return false;
+  }
+}
+
+// Whether the automatic plan begins with these rewrites for these bindings. It always does if no output overwrites an input.
+bool begins_with(std::span<const Step> leading, const Graph& fusion, const Bindings& bindings,
+                 const CompileOptions& options) {
+  const std::vector<Step> given = options.steps.value_or(std::vector<Step>());
+  const auto overwrites = [](const OutputRef& out) { return bool(out.alias); };
+  if (!has_symbolic_axes(fusion) || std::ranges::none_of(outputs(fusion), overwrites) || has_rewrites(given))
+    return true;
+  const std::vector<Step> own = automatic_rewrites(fusion, given, options.defects);
+  if (own.empty()) return true;
+  const bool is_rewritten = has_rewrites({leading.begin(), leading.end()});
+  Graph rewritten = fusion;
+  try {
+    rewrite(rewritten, bindings, own, options.defects);
+    return is_rewritten;
+  } catch (const Error& e) {
+    if (e.code != ErrorCode::kBadAlias) throw;
+    return !is_rewritten;
+  }
+}
+
 void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& bindings,
                   const CompileOptions& options) {
   Compiled& compiled = attempt.made;
   std::vector<Step> steps = options.steps.value_or(std::vector<Step>());
   const bool automatic = is_automatic(fusion, options);
-  const bool has_rewrites = std::ranges::any_of(steps, [](const Step& x) { return x.kind == StepKind::kRewrite; });
-  if (automatic && !has_rewrites) {
-    const std::vector<Step> rewrites = automatic_rewrites(fusion, steps, options.defects);
-    steps.insert(steps.end(), rewrites.begin(), rewrites.end());
-  }
-  concretize(compiled, fusion, bindings, steps, options);
+  bool may_rewrite = automatic && !has_rewrites(steps);
+  if (may_rewrite)
+    may_rewrite = concretize_rewritten(compiled, fusion, bindings, steps, options);
+  else
+    concretize(compiled, fusion, bindings, steps, options);
   PlannedByName planned;
   if (automatic) {
     const auto planning = [&](const Compiled& c) {
@@ -215,7 +257,7 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
                               .inputs = options.inputs};
     };
     AutomaticPlan plan = plan_automatic(compiled.concretized, planning(compiled));
-    if (!has_rewrites && may_keep_rows(plan)) {
+    if (may_rewrite && may_keep_rows(plan)) {
       std::vector<Step> more = two_pass_rewrites(fusion, steps, options.defects);
       if (!more.empty()) {
         more.insert(more.begin(), steps.begin(), steps.end());
@@ -301,8 +343,10 @@ bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindi
   std::span<const Step> steps = options.steps ? std::span<const Step>(*options.steps) : std::span<const Step>();
   if (is_automatic(fusion, options) != compiled.automatic.has_value()) return false;
   if (compiled.automatic) steps = compiled.automatic->steps;
+  const std::span<const Step> leading = steps.first(leading_rewrites(steps));
+  if (compiled.automatic && !begins_with(leading, fusion, bindings, options)) return false;
   Graph rewritten = fusion;
-  if (rewrite(rewritten, bindings, steps.first(leading_rewrites(steps)), defects) != compiled.concretize) return false;
+  if (rewrite(rewritten, bindings, leading, defects) != compiled.concretize) return false;
   const Bindings sizes = rebind(fusion, bindings, compiled.concretized);
   if (!compiled.concretize.empty()) check_sizes(compiled.concretized, sizes);
   if (const auto& plan = compiled.automatic) {

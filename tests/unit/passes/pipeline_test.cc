@@ -7,6 +7,7 @@
 #include "ir/text/parse.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/plan/print_plan.h"
+#include "passes/schedule/apply_steps.h"
 
 namespace fusebox {
 namespace {
@@ -31,6 +32,46 @@ TEST(Compile, KeepsTheDigestsOfThePlansOfItsKernels) {
   EXPECT_EQ(expected.size(), 2u);
   EXPECT_EQ(c.plans, expected);
   EXPECT_TRUE(compile(g, bind_sizes(g, inputs), {.inputs = inputs}).plans.empty());
+}
+
+// With `%n - 0` rewritten, the reshape of an axis of one element keeps what %e expands, and no output over that overwrites %t.
+constexpr const char* kExpandedWhenRewritten = R"(fusion @f {
+  %m = size
+  %n = size
+  %x = input f32[symbolic %n] contiguous
+  %t = input f32[%m] contiguous
+  %e = expand %x to [%m] : f32[symbolic %m]
+  %a = input index
+  %n_again = sub %n, 0 : index
+  %r = reshape %e to [%n_again, %a] : f32[symbolic %n_again, symbolic %a]
+  %s = sum %r over [0]
+  %p = slice %s from [0] to [%m] by [1]
+  %y = neg %p
+  output %y alias %t
+}
+)";
+
+TEST(Compile, PlansAProgramAsItIsWrittenWhereRewritesExpandAnOutput) {
+  const Module m = parse_module(kExpandedWhenRewritten);
+  const Graph& g = main_graph(m);
+  const auto given = [](int64_t rows, int64_t size) {
+    return std::vector<BoundInput>{
+        {.shape = {size}}, {.shape = {rows}}, {.is_scalar = true, .bits = {static_cast<uint64_t>(rows), 0}}};
+  };
+  const auto options = [](const std::vector<BoundInput>& inputs) {
+    return CompileOptions{.device = default_device(), .inputs = inputs};
+  };
+  const auto expanded = given(3, 1), single = given(1, 1);
+  const Compiled as_written = compile(g, bind_sizes(g, expanded), options(expanded));
+  EXPECT_EQ(leading_rewrites(as_written.automatic->steps), 0u);
+  const Compiled rewritten = compile(g, bind_sizes(g, single), options(single));
+  EXPECT_GT(leading_rewrites(rewritten.automatic->steps), 0u);
+
+  // Each serves the sizes for which it is made again.
+  EXPECT_TRUE(serves(as_written, g, bind_sizes(g, expanded), options(expanded)));
+  EXPECT_TRUE(serves(rewritten, g, bind_sizes(g, single), options(single)));
+  EXPECT_FALSE(serves(as_written, g, bind_sizes(g, single), options(single)));
+  EXPECT_FALSE(serves(rewritten, g, bind_sizes(g, expanded), options(expanded)));
 }
 
 }  // namespace
