@@ -184,7 +184,7 @@ void CudaEmitter::thread(const Op& op) {
 
 // NVRTC writes out a loop of a constant count where it can compute ahead what the iterations compute, as with random numbers
 // of a constant seed, however much code comes of it. It takes seconds over such loops in one another. So a pragma limits what
-// it makes of them: one copy of a loop around others, four of an innermost one.
+// it makes of them: one copy of a loop around others, four of an innermost one, or of one around loops that are unrolled anyway.
 std::string_view CudaEmitter::limit_of_copies(const Op& loop) const {
   constexpr int64_t kMostOps = 256;
   const auto is_long_ahead = [&](const Op& op) {
@@ -194,9 +194,9 @@ std::string_view CudaEmitter::limit_of_copies(const Op& loop) const {
   };
   const WrittenOut all{.copies = [](const Op&) { return true; }, .counts = is_long_ahead};
   const RegionId body = loop.regions[0];
-  if (known_count(g_, loop).value_or(0) * ops_written_out(g_, body, kMostOps, all) <= kMostOps) return {};
-  const bool is_around = std::ranges::any_of(g_[body].ops, [&](OpId id) { return has_loop(g_, g_[id]); });
-  return is_around ? "#pragma unroll 1" : "#pragma unroll 4";
+  const int64_t count = std::min(known_count(g_, loop).value_or(0), kMostOps + 1);
+  if (count * ops_written_out(g_, body, kMostOps, all) <= kMostOps) return {};
+  return has_rolled_loop(g_, body) ? "#pragma unroll 1" : "#pragma unroll 4";
 }
 
 void CudaEmitter::loop(const Op& op) {

@@ -20,6 +20,14 @@ bool has_loop(const Graph& g, const Op& op) {
   return op.kind == OpKind::kFor || std::ranges::any_of(op.regions, holds_one);
 }
 
+bool has_rolled_loop(const Graph& g, RegionId region) {
+  return std::ranges::any_of(g[region].ops, [&](OpId id) {
+    const Op& op = g[id];
+    return (op.kind == OpKind::kFor && !op.attrs.flag(AttrKey::kUnroll)) ||
+           std::ranges::any_of(op.regions, [&](RegionId inner) { return has_rolled_loop(g, inner); });
+  });
+}
+
 int loads_of(const Graph& g, const Op& op) {
   if (op.kind == OpKind::kCopy) {
     const MemoryType to = g.tensor_of(op.operands[0]).memory, from = g.tensor_of(op.operands.at(2)).memory;

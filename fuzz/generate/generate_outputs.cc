@@ -4,8 +4,8 @@
 #include "fuzz/base/error_form.h"
 #include "fuzz/generate/constants.h"
 #include "fuzz/generate/fusion_maker.h"
-#include "ir/infer/concretize.h"
 #include "ir/table/error.h"
+#include "passes/schedule/apply_steps.h"
 
 namespace fusebox::fuzz {
 
@@ -21,7 +21,7 @@ bool FusionMaker::add_output(ValueId value, ValueId alias) {
   try {
     output(g_, value, alias);
     // A symbolic axis may be expanded for these sizes.
-    if (alias) plan_concretize(g_, sizes_);
+    if (Graph resolved = g_; alias) plan_resolution(g_, sizes_, resolved);
   } catch (const Error& e) {
     if (!alias || row_of(e.code).outcome == Outcome::kInternal) throw;
     take_back(before);

@@ -160,16 +160,8 @@ std::vector<Step> plain_steps(RandomSource& random, const Graph& fusion, const B
   return std::move(maker.steps);
 }
 
-// Whether sizes that fit while axes are symbolic may not fit once they are resolved. A symbolic axis that is sliced whole
-// stays one; an op that stretched it to 1 leaves one element to slice, and what is sliced stretches for no reader.
-bool slices_symbolic(const Graph& fusion) {
-  const auto is_symbolic = [&](DomainId d) { return fusion[d].iter_type == IterType::kSymbolic; };
-  return std::ranges::any_of(fusion.ops, [&](const Op& op) {
-    return op.kind == OpKind::kSlice && std::ranges::any_of(fusion.tensor_of(op.results[0]).logical, is_symbolic);
-  });
-}
-
-// Whether the sizes fit once the axes are resolved for them.
+// Whether the sizes fit once the axes are resolved for them. A symbolic axis that is sliced whole stays one; an op that stretched
+// it to 1 leaves one element to slice, and what is sliced stretches for no reader.
 bool fits_resolved(const Graph& fusion, const Bindings& sizes) {
   try {
     Graph resolved = fusion;
@@ -239,7 +231,7 @@ GeneratedSteps generate_steps(RandomSource& random, const Graph& fusion, const B
     } catch (const Error& e) {
       expect_refusal(e);
       const bool may_not_fit =
-          e.code == ErrorCode::kSizeMismatch && slices_symbolic(fusion) && !fits_resolved(fusion, sizes);
+          e.code == ErrorCode::kSizeMismatch && has_symbolic_axes(fusion) && !fits_resolved(fusion, sizes);
       const bool is_expanded = e.code == ErrorCode::kBadAlias && may_expand_output(fusion, result.steps);
       if (!may_not_fit && !is_expanded && !is_expected(e.code, result.steps, result.repairs > kLastRepair))
         result.surprise = e;

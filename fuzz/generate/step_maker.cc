@@ -6,7 +6,6 @@
 #include "fuzz/field_laws/match.h"
 #include "ir/canonical/canonical.h"
 #include "ir/domain/domain.h"
-#include "ir/infer/concretize.h"
 #include "ir/step/apply.h"
 #include "passes/rewrite/rewrite.h"
 #include "passes/schedule/apply_steps.h"

@@ -5,7 +5,6 @@
 #include "fuzz/reduce/reduce_rules.h"
 #include "ir/canonical/canonical.h"
 #include "ir/domain/domain.h"
-#include "ir/infer/concretize.h"
 #include "ir/step/apply.h"
 #include "ir/table/error.h"
 #include "passes/schedule/apply_steps.h"

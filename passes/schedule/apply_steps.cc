@@ -1,6 +1,8 @@
 #include "passes/schedule/apply_steps.h"
 
 #include <algorithm>
+#include <string>
+#include <unordered_map>
 
 #include "ir/canonical/canonical.h"
 #include "ir/infer/concretize.h"
@@ -142,19 +144,48 @@ bool is_unresolved(const Graph& g) {
   });
 }
 
+// The tensors of a graph by name, with the place of each among the ops. Inputs stand first, as they are resolved first.
+std::unordered_map<std::string, size_t> places_of_tensors(const Graph& g) {
+  std::unordered_map<std::string, size_t> places;
+  size_t place = 0;
+  for (OpId op : ops_in_order(g)) {
+    ++place;
+    for (ValueId v : g[op].results)
+      if (g.is_tensor(v)) places.emplace(g[v].name, g[op].kind == OpKind::kInput ? 0 : place);
+  }
+  return places;
+}
+
 }  // namespace
 
+// Each step infers the ops behind its axis. A scalar that is made on the way may keep an extent from being found equal to
+// another one, so that an axis is symbolic that was none in the plan. The steps of ops behind that axis would be inferred again
+// with it. So they are dropped, and the plan goes on from the steps in front of it. Only these can have made it symbolic, and
+// the next such axis stands further behind.
 std::vector<Step> plan_resolution(const Graph& fusion, const Bindings& bindings, Graph& g, const Defects& defects) {
   if (!has_symbolic_axes(g)) return {};
   g = canonical_order(g);
+  std::unordered_map<std::string, size_t> places;
+  const auto place_of = [&](const Step& s) { return places.at(s.operands.at(0).value); };
   std::vector<Step> steps;
-  // Each step infers the ops behind its axis. A scalar that is made on the way may keep an extent from being found equal to
-  // another one, so that an axis is symbolic that was none in the plan.
   Graph resolved = g;
+  size_t begins = 0;
   while (true) {
     const std::vector<Step> more = plan_concretize(resolved, rebind(fusion, bindings, resolved), defects);
-    steps.insert(steps.end(), more.begin(), more.end());
     if (more.empty()) return steps;
+    if (!steps.empty()) {
+      if (places.empty()) places = places_of_tensors(g);
+      const size_t late = place_of(more[0]);
+      const auto behind = std::ranges::find_if(steps, [&](const Step& s) { return place_of(s) >= late; });
+      if (late > begins && behind != steps.end()) {
+        begins = late;
+        steps.erase(behind, steps.end());
+        resolved = g;
+        apply_steps(resolved, steps, defects);
+        continue;
+      }
+    }
+    steps.insert(steps.end(), more.begin(), more.end());
     apply_steps(resolved, more, defects);
     if (!is_unresolved(resolved)) return steps;
   }

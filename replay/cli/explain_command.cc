@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "ir/infer/bind.h"
-#include "ir/infer/concretize.h"
 #include "ir/table/error.h"
 #include "ir/text/parse.h"
 #include "ir/text/print.h"

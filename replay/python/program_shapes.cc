@@ -4,7 +4,6 @@
 #include "ir/canonical/canonical.h"
 #include "ir/domain/domain.h"
 #include "ir/infer/bind.h"
-#include "ir/infer/concretize.h"
 #include "ir/infer/is_library.h"
 #include "ir/step/apply.h"
 #include "ir/table/error.h"
