@@ -102,6 +102,7 @@ enum class RareFocus : uint8_t {
   kFromTheLesser,       // elements from the lesser of two sizes on, read in vectors
   kStretchedSum,        // a sum that is stretched to another length and reduced, beside a reader of its own length
   kBehindColumns,       // an op behind a sum of columns, beside reduced rows that read the same vector
+  kSizesFoundEqual,     // moves by sizes that are equal in another form, behind axes that the inputs resolve
   kLongSum,
 };
 inline constexpr size_t kRareFoci = static_cast<size_t>(RareFocus::kLongSum) + 1;

@@ -193,6 +193,10 @@ class FusionMaker {
   std::vector<ValueId> later_result();
   std::vector<ValueId> layout_of_one();
   std::vector<ValueId> from_the_lesser();
+  std::vector<ValueId> sizes_found_equal();
+  ValueId moved_by_equal_sizes(ValueId x);
+  // The extent of an axis, usually in a form that only a rewrite or the inputs show to be equal.
+  ValueId equal_form(ValueId x, size_t axis);
 
   // -- outputs (generate_outputs.cc)
   void add_outputs();

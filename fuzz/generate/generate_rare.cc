@@ -100,6 +100,11 @@ std::vector<ValueId> FusionMaker::rare_program(RareFocus rare) {
       const Extents extents = {random_.between(2, 9), random_.between(2, 9)};
       return behind_columns(new_input(Dtype::kFloat, extents));
     }
+    case RareFocus::kSizesFoundEqual:
+      return options_.symbolic && offers({OpKind::kReshape, OpKind::kSlice, OpKind::kExpand, OpKind::kPad, OpKind::kSum,
+                                          OpKind::kBroadcast, OpKind::kNeg})
+                 ? sizes_found_equal()
+                 : std::vector<ValueId>();
     case RareFocus::kLongSum:
       break;  // begin_rare makes it
   }

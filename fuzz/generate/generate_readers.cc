@@ -150,4 +150,94 @@ std::vector<ValueId> FusionMaker::from_the_lesser() {
   return {unary(g_, OpKind::kNeg, rest), unary(g_, OpKind::kNeg, other)};
 }
 
+ValueId FusionMaker::equal_form(ValueId x, size_t axis) {
+  const ValueId n = size_of(g_, x, static_cast<int64_t>(axis)), k = constant_index(g_, random_.between(1, 3));
+  switch (random_.below(7)) {
+    case 0:
+      return pointwise(g_, OpKind::kSub, {n, constant_index(g_, 0)});
+    case 1:
+      return pointwise(g_, OpKind::kMul, {n, constant_index(g_, 1)});
+    case 2:
+      return pointwise(g_, random_.one_in(2) ? OpKind::kMinimum : OpKind::kMaximum, {n, n});
+    case 3:
+      return pointwise(g_, OpKind::kMaximum, {n, constant_index(g_, 0)});
+    case 4:
+      return pointwise(g_, OpKind::kSub, {pointwise(g_, OpKind::kAdd, {n, k}), k});
+    case 5:
+      return index_input(extent_of(x, axis));
+    default:
+      return n;
+  }
+}
+
+ValueId FusionMaker::moved_by_equal_sizes(ValueId x) {
+  const Extents extents = extents_of(x);
+  const size_t rank = extents.size(), at = axis_of(x);
+  Shape sizes, starts(rank, Scalar(0)), widths(2 * rank, Scalar(0));
+  for (size_t i = 0; i < rank; ++i) sizes.emplace_back(equal_form(x, i));
+  switch (random_.below(6)) {
+    case 0:  // a new axis of one element, whose extent the inputs may give
+      sizes.insert(sizes.begin() + static_cast<int64_t>(at), random_.one_in(2) ? Scalar(1) : Scalar(index_input(1)));
+      return reshape(g_, x, sizes);
+    case 1: {  // two axes as one, or one as two
+      if (rank > 1 && random_.one_in(2)) {
+        const size_t first = std::min(at, rank - 2);
+        const ValueId product = pointwise(g_, OpKind::kMul, {sizes[first].value, sizes[first + 1].value});
+        sizes.erase(sizes.begin() + static_cast<int64_t>(first));
+        sizes[first] = Scalar(product);
+        return reshape(g_, x, sizes);
+      }
+      const int64_t outer = extents[at] % 2 == 0 ? 2 : 1;
+      sizes[at] = index_scalar(extents[at] / outer);
+      sizes.insert(sizes.begin() + static_cast<int64_t>(at), index_scalar(outer));
+      return reshape(g_, x, sizes);
+    }
+    case 2:  // whole, or a part whose bounds the inputs give
+      if (random_.one_in(2)) {
+        starts[at] = Scalar(index_input(random_.between(0, 1)));
+        sizes[at] = Scalar(index_input(random_.between(1, std::max<int64_t>(extents[at], 1))));
+      }
+      return slice(g_, x, starts, sizes);
+    case 3:
+      for (size_t i = 0; i < rank; ++i)
+        if (extents[i] == 1 && random_.one_in(2)) sizes[i] = Scalar(index_input(random_.between(1, 4)));
+      return expand(g_, x, sizes);
+    case 4:
+      widths[2 * (rank - 1 - at) + random_.below(2)] = Scalar(random_.between(0, 2));
+      return pad(g_, x, widths);
+    default: {
+      if (rank > 1 && extents[at] == 1 && random_.one_in(2)) return squeeze(g_, x, {static_cast<int64_t>(at)});
+      if (random_.one_in(2)) {
+        std::vector<bool> mask(rank + 1);
+        mask[at] = true;
+        return broadcast(g_, x, mask);
+      }
+      Axes dims;
+      for (size_t i = 0; i < rank; ++i) dims.push_back(static_cast<int64_t>(i));
+      sizes.emplace_back(index_scalar(random_.between(1, 4)));
+      return broadcast_in_dim(g_, x, sizes, dims);
+    }
+  }
+}
+
+// A chain of moves, of which only the inputs or a rewrite show what each does to an axis. The result may be reduced, and may
+// overwrite an input.
+std::vector<ValueId> FusionMaker::sizes_found_equal() {
+  Shape shape;
+  for (size_t rank = 1 + random_.below(2); rank > 0; --rank)
+    shape.emplace_back(symbol(random_.one_in(3) ? 1 : random_.between(2, 5)));
+  ValueId x = input(g_, "", dtype_for(OpKind::kNeg), shape);
+  if (random_.one_in(2)) {
+    for (DomainId d : g_.tensor_of(x).logical) g_[d].iter_type = IterType::kSymbolic;
+    g_.tensor_of(x).contiguity.clear();
+  }
+  made_.push_back(x);
+  for (int64_t moves = random_.between(3, 6); moves > 0; --moves) x = moved_by_equal_sizes(x);
+  if (random_.one_in(3) && rank_of(g_, x) > 0 && takes(OpKind::kSum, g_[x].dtype))
+    x = reduce(g_, OpKind::kSum, x, {written(axis_of(x), rank_of(g_, x))});
+  const ValueId y = unary(g_, OpKind::kNeg, x);
+  if (options_.aliases && random_.one_in(2)) stored_ = y, target_ = {};
+  return {y};
+}
+
 }  // namespace fusebox::fuzz

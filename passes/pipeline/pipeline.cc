@@ -207,7 +207,7 @@ bool concretize_rewritten(Compiled& compiled, const Graph& fusion, const Binding
     steps = std::move(more);
     return true;
   } catch (const Error& e) {
-    if (e.code != ErrorCode::kBadAlias) throw;
+    if (e.code != ErrorCode::kBadAlias || !has_symbolic_axes(fusion)) throw;
     compiled = {};
     concretize(compiled, fusion, bindings, steps, options);
     return false;

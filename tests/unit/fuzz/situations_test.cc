@@ -161,6 +161,9 @@ bool is_met(RareFocus rare, const Case& c) {
              count([](const Op& op) { return op.kind == OpKind::kSum || op.kind == OpKind::kMax; }) > 1;
     case RareFocus::kBehindColumns:
       return count([](const Op& op) { return op.kind == OpKind::kSum; }) > 1;
+    case RareFocus::kSizesFoundEqual:
+      return std::ranges::any_of(g.domains, [](const IterDomain& d) { return d.iter_type == IterType::kSymbolic; }) &&
+             count([](const Op& op) { return demands(op.kind, kMetadata); }) > 2;
     case RareFocus::kLongSum:
       return std::ranges::any_of(c.inputs().specs, [](const InputSpec& s) {
         return std::ranges::any_of(s.shape, [](int64_t extent) { return extent > 200; });
