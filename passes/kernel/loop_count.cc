@@ -7,14 +7,13 @@ namespace fusebox {
 std::optional<int64_t> known_count(const Graph& g, const Op& loop) {
   const auto start = constant_integer(g, loop.operands[0]), stop = constant_integer(g, loop.operands[1]),
              step = constant_integer(g, loop.operands[2]);
-  if (!step || *step < 1) return std::nullopt;
+  std::optional<int64_t> length;
+  if (int64_t between = 0; start && stop && !__builtin_sub_overflow(*stop, *start, &between)) length = between;
   if (const OpId def = g[loop.operands[1]].def; !start && def && g[def].kind == OpKind::kAdd)
     for (size_t k = 0; k < 2; ++k)
-      if (const auto length = constant_integer(g, g[def].operands[1 - k]);
-          length && *length > 0 && g[def].operands[k] == loop.operands[0])
-        return (*length + *step - 1) / *step;
-  if (!start || !stop || *stop <= *start) return std::nullopt;
-  return (*stop - *start + *step - 1) / *step;
+      if (g[def].operands[k] == loop.operands[0]) length = constant_integer(g, g[def].operands[1 - k]);
+  if (!step || *step < 1 || !length || *length < 1) return std::nullopt;
+  return (*length - 1) / *step + 1;
 }
 
 int64_t ops_written_out(const Graph& g, RegionId region, int64_t most, const WrittenOut& how) {
