@@ -83,13 +83,25 @@ bool opens_axes(const Graph& before, const Graph& now, const Graph& again) {
   return false;
 }
 
-// Whether inference accepts the program again, and leaves its outputs as they lie and its axes as resolved as they were.
-bool infers(const Graph& before, const Graph& now) {
+// Whether inference of `now`, which gave `again`, resolves an axis.
+bool resolves_axes(const Graph& now, const Graph& again) {
+  for (size_t i = 0; i < now.values.size(); ++i)
+    if (const ValueId v(i); now.is_tensor(v) && now[v].def && symbolic_axes(again, v) < symbolic_axes(now, v))
+      return true;
+  return false;
+}
+
+// Whether inference accepts the program again, and leaves its outputs as they lie and its axes as resolved as they were. An axis
+// that it resolves now does not stay symbolic, for no step could resolve it in front of its readers: they are inferred already.
+bool infers(const Graph& before, Graph& now) {
   try {
-    const Graph again = inferred_again(now);
+    Graph again = inferred_again(now);
     // A pad by widths that became 0 passes on what decides its operand's axis.
-    return !changes_outputs(now, again) && output_deciders(before) == output_deciders(again) &&
-           !opens_axes(before, now, again);
+    if (changes_outputs(now, again) || output_deciders(before) != output_deciders(again) ||
+        opens_axes(before, now, again))
+      return false;
+    if (resolves_axes(now, again)) now = std::move(again);
+    return true;
   } catch (const Error& e) {
     if (row_of(e.code).outcome == Outcome::kInternal) throw;
     return false;
