@@ -38,7 +38,7 @@ std::vector<ValueId> FusionMaker::projection(ValueId x, bool is_state) {
   const size_t activation = random_.below(8);
   const bool has_relu = activation < 2, scales_last = random_.one_in(has_relu ? 2 : 4);
   const auto scale = [&] {
-    constexpr double kScales[] = {0.5, 0.125, -1.5, 3, 0}, kNegative[] = {-1.5, -2};
+    constexpr double kScales[] = {0.5, 0.125, -1.5, 3, 0, 1}, kNegative[] = {-1.5, -2};
     // A negative scale must not change places with the relu before it.
     if (has_relu && scales_last && random_.one_in(2))
       y = mul(g_, y, constant_of(g_, compute, random_.pick(kNegative)));

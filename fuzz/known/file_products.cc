@@ -24,11 +24,6 @@ std::string products_of(const Graph& given) {
   const auto readers = uses(g);
   for (const OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
-    if (op.kind == OpKind::kCast) {
-      const ValueId again = product_cast_back(g, id);
-      out += fmt::format("  {} {}\n", print_value(g, op.results[0]),
-                         again ? "gives " + print_value(g, again) + " again" : "rounds");
-    }
     if (!demands(op.kind, kLibrary)) continue;
     const std::string why = why_no_epilogue(g, id, readers);
     out += fmt::format("  {} {}", print_value(g, op.results[0]), may_stay_wide(g, id) ? "may stay wide" : "is rounded");

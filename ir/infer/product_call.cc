@@ -352,14 +352,4 @@ bool may_stay_wide(const Graph& g, OpId product) {
   return std::ranges::none_of(outputs(g), [&](const OutputRef& out) { return out.value == op.results[0]; });
 }
 
-ValueId product_cast_back(const Graph& g, OpId cast) {
-  const Dtype to = g[g[cast].results[0]].dtype;
-  if (g[cast].kind != OpKind::kCast || !is_narrow(to)) return {};
-  ValueId v = g[cast].operands[0];
-  while ((g[v].dtype == Dtype::kFloat || g[v].dtype == Dtype::kDouble || g[v].dtype == to) && g[v].def &&
-         (g[g[v].def].kind == OpKind::kCast || g[g[v].def].kind == OpKind::kSet))
-    v = g[g[v].def].operands[0];
-  return g[v].dtype == to && g[v].def && may_stay_wide(g, g[v].def) ? v : ValueId();
-}
-
 }  // namespace fusebox

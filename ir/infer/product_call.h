@@ -67,8 +67,5 @@ std::string epilogue_text(const Graph& g, const ProductCall& call);
 std::vector<ValueId> scales_of(const Graph& g, OpId product);
 // Whether a plan may hand this product on without rounding it to its dtype.
 bool may_stay_wide(const Graph& g, OpId product);
-// The product that this cast to 16 bits gives again, because nothing but casts to wider floats lies between: a rewrite
-// leaves these casts out, and with them the only rounding of a product that stays wide. None if the cast rounds for sure.
-ValueId product_cast_back(const Graph& g, OpId cast);
 
 }  // namespace fusebox

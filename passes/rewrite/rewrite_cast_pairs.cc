@@ -1,8 +1,10 @@
 // cast_pairs: `cast (cast x as M) as D` becomes `cast x as D` if M loses nothing, or x itself if D is the dtype of x.
+// Casts of a product that may stay wide are kept where they round it.
 #include <algorithm>
 
 #include "ir/table/families.h"
 #include "passes/rewrite/rewrite_edit.h"
+#include "passes/rewrite/wide_product.h"
 
 namespace fusebox {
 namespace {
@@ -65,6 +67,8 @@ void skip_casts(Graph& g, Rewriter& r, const RewriteOptions& options) {
       if (!is_cast(g, middle)) break;
       const ValueId x = r.operand(g[middle].def, 0);
       if (!is_same_straight(g[x].dtype, g[middle].dtype, g[v].dtype, options.defects)) break;
+      // A product of 16 bits may stay wide. Then this cast's rounding is the only one, so it stays.
+      if (g[x].dtype == g[v].dtype && has_numbers_of_wide_product(g, r, x)) break;
       if (r.fits(v, x)) {
         r.replace(v, x);
         break;

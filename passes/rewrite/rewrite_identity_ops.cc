@@ -1,9 +1,9 @@
 // identity_ops skips pointwise ops that give one of their operands back, bit by bit. −0 is not 0, so floats keep x + 0.
 #include <cmath>
 
-#include "ir/infer/product_call.h"
 #include "ir/scalar/numeric.h"
 #include "passes/rewrite/rewrite_edit.h"
+#include "passes/rewrite/wide_product.h"
 
 namespace fusebox {
 namespace {
@@ -94,19 +94,6 @@ ValueId through_unary(const Graph& g, const Rewriter& r, OpId id) {
                      (op.kind == OpKind::kRelu && below == OpKind::kRelu) ||
                      (rounds_to_integer(op.kind) && rounds_to_integer(below));
   return again ? inner : ValueId();
-}
-
-// Whether a value is a product of 16 bits that may stay wide, or a copy or a part of one: other rewrites leave moves out.
-bool has_numbers_of_wide_product(const Graph& g, const Rewriter& r, ValueId v) {
-  while (g[v].def) {
-    const Op& op = g[g[v].def];
-    if (may_stay_wide(g, g[v].def)) return true;
-    const bool copies = op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet || demands(op.kind, kMetadata) ||
-                        (op.kind == OpKind::kCast && g[op.operands[0]].dtype == g[v].dtype);
-    if (!copies || !op.operands[0]) return false;
-    v = r.operand(g[v].def, 0);
-  }
-  return false;
 }
 
 void skip_identities(Graph& g, Rewriter& r, const RewriteOptions& options) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "ir/infer/product_call.h"
 #include "ir/scalar/numeric.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
@@ -375,10 +374,7 @@ Carried Evaluator::pointwise(const Op& op, Dtype declared, std::vector<Carried> 
     Carried r = std::move(operands[0]);
     return r.dtype == declared ? r : cast(std::move(r), declared);
   }
-  if (kind == OpKind::kCast) {
-    const ValueId again = product_cast_back(g_, g_[op.results[0]].def);
-    return again ? carried(again) : cast(std::move(operands[0]), declared);
-  }
+  if (kind == OpKind::kCast) return cast(std::move(operands[0]), declared);
   if (kind == OpKind::kWhere) return select(declared, std::move(operands));
   if (kind == OpKind::kComplex) {
     for (Carried& o : operands) o = cast(std::move(o), real_of(declared));

@@ -203,19 +203,5 @@ TEST(ProductCall, ScalesOf) {
   EXPECT_EQ(scales(head + "%f, %f\n  output %g\n"), 0u);
 }
 
-// A cast back to the product's dtype gives its value again, wide or not.
-TEST(ProductCall, CastBack) {
-  const auto back = [](const std::string& casts) {
-    const Graph g = fusion_of("  %y = linear %x, %w\n" + casts + "  output %z\n", "bf16");
-    const ValueId v = product_cast_back(g, g[*find_value(g, "z")].def);
-    return v ? g[v].name : std::string();
-  };
-  EXPECT_EQ(back("  %a = cast %y as f32\n  %z = cast %a as bf16\n"), "y");
-  EXPECT_EQ(back("  %a = cast %y as f32\n  %c = cast %a as f64\n  %z = cast %c as bf16\n"), "y");
-  EXPECT_EQ(back("  %a = cast %y as f32\n  %z = cast %a as f16\n"), "");
-  EXPECT_EQ(back("  %a = cast %y as f16\n  %z = cast %a as bf16\n"), "");
-  EXPECT_EQ(back("  %a = cast %y as f32\n  %c = neg %a\n  %z = cast %c as bf16\n"), "");
-}
-
 }  // namespace
 }  // namespace fusebox
