@@ -291,6 +291,10 @@ std::vector<ValueId> FusionMaker::pointwise_op(OpKind kind) {
   // Puts x on either side.
   else if (count == 2 && random_.one_in(3))
     std::swap(operands[0], operands[1]);
+  // The check of sizes lets an axis of one element pass that is not resolved, and not each of them will stretch.
+  for (size_t i = 0; i < operands.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (g_.is_tensor(operands[i]) && g_.is_tensor(operands[j]) && !fits(operands[i], operands[j])) return {};
   const ValueId made = pointwise(g_, kind, operands);
   // Only what is computed in f32 has a fast form.
   const Dtype dtype = g_[made].dtype;
