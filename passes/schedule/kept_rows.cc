@@ -14,10 +14,11 @@ int64_t power_of_two_from(int64_t n) {
 
 namespace {
 
-// Those of one access or a few, if all threads are on the GPU at once, or if rows are few. More accesses, one after another,
-// take longer than the barriers of more warps: softmax of [384, 704] in f16 took 5.5 µs on an H100 by three accesses of each
-// lane of a warp, and 4.5 by three warps; rms norm of [64, 963] took 5.9 by eight accesses, and 4.5 by two. But the lanes of
-// one warp exchange without barriers: 1.3 µs for a layer norm of [1, 39], 1.6 by two warps.
+// Those of one access or a few, if all threads fill half of the GPU at most, or if rows are few. Blocks of many warps may
+// fill all of it, if they store rows: layer norm of [361, 7488] in bf16 took 10.5 µs by 8 warps on an H100, and 9.4 by 16.
+// More accesses, one after another, take longer than the barriers of more warps: softmax of [384, 704] in f16 took 5.5 µs on
+// an H100 by three accesses of each lane of a warp, and 4.5 by three warps; rms norm of [64, 963] took 5.9 by eight accesses,
+// and 4.5 by two. But the lanes of one warp exchange without barriers: 1.3 µs for a layer norm of [1, 39], 1.6 by two warps.
 std::vector<int64_t> elements_at_once(const KeptRows& r, const DeviceProperties& device) {
   if (r.cluster > 0) return r.are_few ? std::vector<int64_t>{r.vector} : std::vector<int64_t>();
   const int64_t in_warp = power_of_two_from(r.accesses);
@@ -25,7 +26,9 @@ std::vector<int64_t> elements_at_once(const KeptRows& r, const DeviceProperties&
   std::vector<int64_t> result;
   for (int64_t accesses = 1; accesses <= kUnroll; accesses *= 2) {
     const int64_t threads = ceil_div(r.accesses, accesses) * device.warp;
-    const bool fits = threads <= kThreadsOfFewRows && r.rows <= device.multiprocessors * (device.threads / 2) / threads;
+    const bool may_fill = threads >= kThreadsOfKeptRows && r.stores_rows;
+    const int64_t held = device.multiprocessors * (may_fill ? device.threads : device.threads / 2);
+    const bool fits = threads <= kThreadsOfFewRows && r.rows <= held / threads;
     if (r.are_few || fits) result.push_back(accesses * r.vector);
   }
   return result;

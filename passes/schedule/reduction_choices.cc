@@ -102,11 +102,31 @@ class Chooser : public ReductionFacts {
     if (!has_clusters(view_.device.architecture)) return std::nullopt;
     Chooser part = *this;
     part.sizes_.row = ceil_div(ceil_div(sizes_.row, access_.vector), blocks) * access_.vector;
-    return part.in_block(blocks);
+    const auto h = part.in_block(blocks);
+    is_held_once_ = part.is_held_once_;
+    return h;
   }
 
-  // Few long rows, each in the registers of several blocks, which are a cluster. Nothing if it does not hold one.
-  std::optional<Heuristics> in_cluster() { return leaves_most_idle() ? in_cluster_of(kBlocksOfCluster) : std::nullopt; }
+  // Few long rows, each in the registers of several blocks, which are a cluster. Nothing if it does not hold one. Where a
+  // multiprocessor holds but one of its blocks, all clusters should be on the GPU at once: a layer norm of [17, 101248] in f32
+  // took 16.9 µs by eight blocks on an H100, and 14.5 by four. Of two inputs, rms norm of [26, 94400] in bf16 took no less.
+  std::optional<Heuristics> in_cluster() {
+    if (!leaves_most_idle()) return std::nullopt;
+    const auto h = in_cluster_of(kBlocksOfCluster);
+    if (h && is_held_once_ && loads_of_pass() == 1 && sizes_.rows * kBlocksOfCluster > view_.device.multiprocessors)
+      if (auto fewer = in_cluster_of(kBlocksOfCluster / 2)) return fewer;
+    return h;
+  }
+
+  // Rows fewer than multiprocessors, which no block holds: each in the smallest cluster that does. On an H100, softmax of
+  // [64, 34048] in f16 took 9.6 µs so, and 11.4 in blocks that read rows again; a loss of [64, 110757] in bf16 took 20.4 and
+  // 28.0. But layer norm of [128, 56064] in bf16 took no less in clusters, nor did moments, which can be read once.
+  std::optional<Heuristics> in_smallest_cluster() {
+    if ((!stores_rows() && sums_alone()) || 4 * sizes_.rows > 3 * view_.device.multiprocessors) return std::nullopt;
+    for (int64_t blocks = 2; blocks <= kBlocksOfCluster; blocks *= 2)
+      if (auto h = in_cluster_of(blocks)) return h;
+    return std::nullopt;
+  }
 
   // Many long rows, each in a cluster, if a multiprocessor holds several of its blocks, so that some load while others
   // exchange. On an H200, rms norm of [1216, 56448] in bf16 took 157 µs so, and 182 µs in blocks that read rows again. On an
@@ -119,7 +139,8 @@ class Chooser : public ReductionFacts {
     for (int64_t blocks = kBlocksOfCluster; blocks > 1; blocks /= 2)
       if (const auto h = in_cluster_of(blocks)) {
         best = h;
-        if (h->number("warps") >= kWarpsOfCluster || h->has("keep")) break;
+        const int64_t warps = h->number("warps");
+        if (warps >= kWarpsOfCluster || (h->has("keep") && warps >= kLeastWarpsOfCluster)) break;
       }
     return best;
   }
@@ -329,8 +350,17 @@ class Chooser : public ReductionFacts {
     return alone;
   }
 
+  // Whether half a warp takes a row that is stored, by up to three narrow accesses of a lane, as it exchanges in one step
+  // less, and rows fill the GPU by warps more than once. A layer norm of [59937, 62] in f16 took 14.4 µs by warps on an
+  // H100, and 11.5 by halves; [8064, 35] in f32 took no less.
+  bool is_for_half_warps() const {
+    const int64_t half = view_.device.warp / 2, accesses = ceil_div(sizes_.row, access_.vector);
+    return access_.vector <= 2 && accesses > half && accesses <= 3 * half &&
+           sizes_.rows > view_.device.multiprocessors * view_.device.threads / half;
+  }
+
   ThreadsOfRows threads_of_rows() const {
-    if (stores_rows()) return {view_.device.warp, kThreadsOfKeptRows};
+    if (stores_rows()) return {is_for_half_warps() ? view_.device.warp / 2 : view_.device.warp, kThreadsOfKeptRows};
     return threads_of_read_rows(sizes_.row, access_.vector, sizes_.row * bytes_of_loads(), view_.device);
   }
 
@@ -468,6 +498,8 @@ std::optional<Heuristics> choose_passes(const ScheduleView& view, const Reductio
     if (auto h = chooser.in_cluster()) return h;
     Chooser clusters = chooser;
     const auto h = chooser.in_registers();
+    if (!h)
+      if (auto few = clusters.in_smallest_cluster()) return few;
     if (!h || (chooser.is_held_once() && !chooser.exchanges_twice() && !chooser.moves_halves()))
       if (auto many = clusters.in_many_clusters()) return many;
     if (h && chooser.is_held_once() && clusters.reads_rows_alone()) return clusters.in_strips(false);

@@ -35,6 +35,11 @@ bool ReductionFacts::stores_rows() const { return fusebox::stores_rows(view_.fus
 
 bool ReductionFacts::has_moments() const { return fusebox::has_moments(view_.fusion, space_); }
 
+bool ReductionFacts::sums_alone() const {
+  const Graph& g = view_.fusion;
+  return std::ranges::all_of(space_.reductions, [&](ValueId v) { return g[g[v].def].kind == OpKind::kSum; });
+}
+
 int64_t ReductionFacts::bytes_of_loads() const { return loaded_bytes(view_.fusion, space_); }
 
 int64_t ReductionFacts::loads_of_pass() const { return static_cast<int64_t>(space_.full_inputs(view_.fusion).size()); }
@@ -54,14 +59,17 @@ int64_t ReductionFacts::blocks_of_columns(int64_t lanes) const { return columns_
 
 bool ReductionFacts::exchanges_twice() const { return space_.passes > 2 && kept_bytes(view_.fusion, space_) <= 4; }
 
+bool ReductionFacts::reads_any_rows_alone() const {
+  return fills_gpu() && has_full_vectors() && !stores_rows() && !has_moments();
+}
+
 bool ReductionFacts::reads_rows_alone() const {
-  return fills_gpu() && has_full_vectors() && !stores_rows() && !has_moments() &&
-         ceil_div(sizes_.row, access_.vector) < kManyAccesses;
+  return reads_any_rows_alone() && ceil_div(sizes_.row, access_.vector) < kManyAccesses;
 }
 
 bool ReductionFacts::finds_rows_again() const { return reads_rows_alone() && fit_in_cache(); }
 
-bool ReductionFacts::loses_rows() const { return reads_rows_alone() && !fit_in_cache(); }
+bool ReductionFacts::loses_rows() const { return reads_any_rows_alone() && !fit_in_cache(); }
 
 bool ReductionFacts::fit_in_cache() const {
   const int64_t blocks = kLeastHeld * view_.device.multiprocessors;
@@ -76,7 +84,8 @@ bool ReductionFacts::has_rows_to_share() const {
 }
 
 bool ReductionFacts::are_few_single_moments() const {
-  return sizes_.rows <= 2 && access_.vector == 1 && has_moments() && has_rows_to_share();
+  const bool is_in_cluster = sizes_.row <= kBlocksOfCluster * kLongRow * view_.device.block_threads;
+  return sizes_.rows <= 2 && access_.vector == 1 && has_moments() && !is_in_cluster && has_rows_to_share();
 }
 
 bool ReductionFacts::leaves_most_idle() const {

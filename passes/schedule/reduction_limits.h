@@ -56,6 +56,9 @@ inline constexpr int64_t kSharedAccesses = 12288;
 inline constexpr int64_t kBlocksOfCluster = 8;
 inline constexpr int64_t kWarpsOfCluster =
     8;  // of each of its blocks, so that a row's exchange takes no more than its loads
+// The same where it keeps inputs: moments of [163, 48407] in f16 took 25.4 µs by blocks of three warps on an H100, and 16.3
+// by twelve.
+inline constexpr int64_t kLeastWarpsOfCluster = 4;
 inline constexpr int64_t kLeastHeld = 2;    // blocks of a multiprocessor: one loads while another exchanges
 inline constexpr int64_t kSlicesOfRow = 4;  // by multiprocessors, for rows that are read once
 inline constexpr int64_t kSlicesOfColumn = 12;

@@ -216,8 +216,10 @@ TEST(PersistentScheduler, SharesALongRowInACluster) {
       ask("persistent", kSoftmax, {{8, 131072}}),
       "persistent axes inner form registers vector 8 in_vectors x,y merge last lanes 32 warps 32 chunks 2 unroll 1 "
       "rows 1 slices 1 threads 1024 blocks 1 longest 131072 cluster 8");
-  // Blocks read rows again that do not fill the GPU in clusters.
-  EXPECT_EQ(ask("persistent", kSoftmax, {{96, 131072}}).find("cluster"), std::string::npos);
+  // Rows that leave a quarter of the multiprocessors idle have the smallest cluster that holds one. Rows that leave fewer
+  // idle, and do not fill the GPU in clusters, are read again.
+  EXPECT_NE(ask("persistent", kSoftmax, {{96, 131072}}).find("cluster"), std::string::npos);
+  EXPECT_EQ(ask("persistent", kSoftmax, {{112, 131072}}).find("cluster"), std::string::npos);
   // Though one block holds a row.
   EXPECT_EQ(
       ask("persistent", kSoftmax, {{1, 29350}}),
@@ -265,8 +267,9 @@ TEST(PersistentScheduler, FindsRowsAgainThatAreNotStored) {
   EXPECT_NE(ask("persistent", wide, {{6336, 35676}, {6336}}).find("cluster 8"), std::string::npos);
   // Few rows leave multiprocessors with one block in any case.
   EXPECT_NE(ask("persistent", loss, {{132, 50304}, {132}}).find("blocks 1"), std::string::npos);
-  // Blocks of which two read more than the cache holds keep more threads.
-  EXPECT_NE(ask("persistent", loss, {{8192, 131072}, {8192}}).find("threads 1024 blocks 1"), std::string::npos);
+  // So do longer ones; those that no cluster holds have as many threads as a block can have.
+  EXPECT_NE(ask("persistent", loss, {{8192, 131072}, {8192}}).find("cluster 8"), std::string::npos);
+  EXPECT_NE(ask("persistent", loss, {{8192, 1048576}, {8192}}).find("threads 1024 blocks 1"), std::string::npos);
 }
 
 // Long rows of f32, of which a thread keeps the input alone. A few more rows than multiprocessors fill the GPU in clusters,

@@ -56,7 +56,7 @@ TEST(Tune, StepsRepeatTheBestWithoutASearch) {
 // A scheduler names choices of another kind, which no chain of doublings and halvings reaches.
 TEST(Tune, LooksAtOtherFormsOfASchedule) {
   Program p;
-  p.options.inputs = {BoundInput{.shape = {96, 65536}, .align = 256}};
+  p.options.inputs = {BoundInput{.shape = {112, 65536}, .align = 256}};
   p.bindings = bind_sizes(p.fusion, p.options.inputs);
   const auto is_cluster_of = [](const Heuristics& h, int64_t blocks) {
     return text(h).ends_with("cluster " + std::to_string(blocks));
