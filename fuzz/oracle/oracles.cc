@@ -176,9 +176,8 @@ void schedules(OracleRun& run) {
   const HostRun& b = run.unfused();
   if (!b.ok()) {
     // The steps may begin with rewrites that drop what does not fit once axes are resolved.
-    const bool is_by_sizes = b.failure->code == ErrorCode::kBadAlias || b.failure->code == ErrorCode::kSizeMismatch;
     const auto& steps = run.subject().steps();
-    const bool may_heal = is_by_sizes && has_symbolic_axes(run.fusion()) && steps && leading_rewrites(*steps) > 0;
+    const bool may_heal = is_size_refusal(b.failure->code) && has_symbolic_axes(run.fusion()) && steps && leading_rewrites(*steps) > 0;
     if (!may_heal && !is_launch_refusal(b.failure->code)) run.report("schedules", *b.failure, "the unfused plan");
     return;
   }

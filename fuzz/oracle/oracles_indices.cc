@@ -79,10 +79,8 @@ void indices(OracleRun& run) {
   }
   const HostRun unfused = run.run_unfused(run.fusion(), given);
   if (!unfused.ok() && is_launch_refusal(unfused.failure->code)) return;
-  // Once axes are resolved, sizes may not fit, or an axis may be expanded over which an output cannot lie, whatever the indices.
-  const auto is_by_sizes = [](const HostRun& r) {
-    return !r.ok() && (r.failure->code == ErrorCode::kBadAlias || r.failure->code == ErrorCode::kSizeMismatch);
-  };
+  // Sizes may be refused whatever the indices.
+  const auto is_by_sizes = [](const HostRun& r) { return !r.ok() && is_size_refusal(r.failure->code); };
   if (is_by_sizes(unfused) && is_by_sizes(run.unfused())) return;
   const std::string place = "%" + run.fusion()[read.made].name;
   const std::string what = "an index of " + std::to_string(outside) + " for an axis of " + std::to_string(read.extent);

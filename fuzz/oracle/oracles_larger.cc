@@ -299,7 +299,7 @@ void judge(OracleRun& run, RandomSource& random) {
     if (!serves(by_steps, run.fusion(), run.sizes(), again)) return;
     judge_planned(run, "larger", c, {.step_limit = kStepLimit, .may_refuse = true});
   } catch (const Error& e) {
-    const bool is_by_sizes = e.code == ErrorCode::kSizeMismatch || e.code == ErrorCode::kBadAlias;
+    const bool is_by_sizes = is_size_refusal(e.code);
     if ((is_by_sizes && what == kPlan) || e.code == ErrorCode::kScalarOverflow) {
       options.heuristics.clear();
       if (is_refused_unfused(run, *larger, options, e.code)) return;

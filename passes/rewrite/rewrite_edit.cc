@@ -91,20 +91,20 @@ bool resolves_axes(const Graph& now, const Graph& again) {
   return false;
 }
 
-// Whether inference accepts the program again, and leaves its outputs as they lie and its axes as resolved as they were. An axis
-// that it resolves now does not stay symbolic, for no step could resolve it in front of its readers: they are inferred already.
-bool infers(const Graph& before, Graph& now) {
+// The program as a rewrite leaves it. Nothing if inference refuses it, lays out its outputs otherwise, or leaves an axis open
+// that was resolved. An axis that inference resolves now does not stay symbolic, for no step could resolve it in front of its
+// readers: they are inferred already.
+std::optional<Graph> accepted(const Graph& before, Graph now) {
   try {
     Graph again = inferred_again(now);
     // A pad by widths that became 0 passes on what decides its operand's axis.
     if (changes_outputs(now, again) || output_deciders(before) != output_deciders(again) ||
         opens_axes(before, now, again))
-      return false;
-    if (resolves_axes(now, again)) now = std::move(again);
-    return true;
+      return std::nullopt;
+    return resolves_axes(now, again) ? std::move(again) : std::move(now);
   } catch (const Error& e) {
     if (row_of(e.code).outcome == Outcome::kInternal) throw;
-    return false;
+    return std::nullopt;
   }
 }
 
@@ -291,28 +291,27 @@ bool Rewriter::finish() {
 namespace {
 
 struct Attempt {
-  Graph graph;
+  std::optional<Graph> graph;  // none: inference does not accept what the changes make
   std::vector<ValueId> taken;
-  bool infers = true;
 };
 
 Attempt attempt(const Graph& g, const RewriteOptions& options, RewritePass pass, std::span<const ValueId> held) {
-  Attempt a{.graph = g, .taken = {}};
-  Rewriter r(a.graph, options, held);
-  pass(a.graph, r, options);
-  a.infers = !r.finish() || infers(g, a.graph);
-  a.taken = r.taken();
-  return a;
+  Graph now = g;
+  Rewriter r(now, options, held);
+  pass(now, r, options);
+  const bool must_infer = r.finish();
+  std::vector<ValueId> taken = r.taken();
+  return {must_infer ? accepted(g, std::move(now)) : std::optional(std::move(now)), std::move(taken)};
 }
 
 // The first of these changes that makes inference refuse the program.
 ValueId first_refused(const Graph& g, RewriteOptions options, RewritePass pass, std::span<const ValueId> held,
                       std::span<const ValueId> taken) {
-  size_t infers = 0, refused = taken.size();
-  while (refused - infers > 1) {
-    const size_t middle = infers + (refused - infers) / 2;
+  size_t fine = 0, refused = taken.size();
+  while (refused - fine > 1) {
+    const size_t middle = fine + (refused - fine) / 2;
     options.limit = static_cast<int64_t>(middle);
-    (attempt(g, options, pass, held).infers ? infers : refused) = middle;
+    (attempt(g, options, pass, held).graph ? fine : refused) = middle;
   }
   return taken[refused - 1];
 }
@@ -323,12 +322,12 @@ bool rewrite_readers(Graph& g, RewriteOptions options, RewritePass pass) {
   for (bool changed = false;; changed = true) {
     std::vector<ValueId> held;
     Attempt a = attempt(g, options, pass, held);
-    while (!a.infers) {
+    while (!a.graph) {
       held.push_back(first_refused(g, options, pass, held, a.taken));
       a = attempt(g, options, pass, held);
     }
     if (a.taken.empty()) return changed;
-    g = compacted(std::move(a.graph));
+    g = compacted(*std::move(a.graph));
     options.limit -= static_cast<int64_t>(a.taken.size());
     if (held.empty()) return true;
   }

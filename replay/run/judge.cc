@@ -8,6 +8,8 @@
 
 namespace fusebox {
 
+bool is_size_refusal(ErrorCode code) { return code == ErrorCode::kSizeMismatch || code == ErrorCode::kBadAlias; }
+
 bool is_launch_refusal(ErrorCode code) {
   switch (code) {
     case ErrorCode::kLaunchLimit:

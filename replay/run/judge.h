@@ -19,6 +19,10 @@ namespace fusebox {
 // Whether only the launch can know of the failure, which is then no fault of the program.
 bool is_launch_refusal(ErrorCode code);
 
+// Whether the sizes may be at fault: once axes are resolved for them, extents may not fit, or an axis may be expanded over
+// which no output lies.
+bool is_size_refusal(ErrorCode code);
+
 // Whether results have the same bits in whatever order reductions take their elements. False if sums round, or if a
 // maximum keeps the sign of the zero or the bits of the NaN that comes first.
 bool is_order_free(const Graph& g);
