@@ -177,7 +177,8 @@ void schedules(OracleRun& run) {
   if (!b.ok()) {
     // The steps may begin with rewrites that drop what does not fit once axes are resolved.
     const auto& steps = run.subject().steps();
-    const bool may_heal = is_size_refusal(b.failure->code) && has_symbolic_axes(run.fusion()) && steps && leading_rewrites(*steps) > 0;
+    const bool may_heal =
+        is_size_refusal(b.failure->code) && has_symbolic_axes(run.fusion()) && steps && leading_rewrites(*steps) > 0;
     if (!may_heal && !is_launch_refusal(b.failure->code)) run.report("schedules", *b.failure, "the unfused plan");
     return;
   }
