@@ -102,18 +102,19 @@ class Chooser : public ReductionFacts {
     if (!has_clusters(view_.device.architecture)) return std::nullopt;
     Chooser part = *this;
     part.sizes_.row = ceil_div(ceil_div(sizes_.row, access_.vector), blocks) * access_.vector;
-    const auto h = part.in_block(blocks);
-    is_held_once_ = part.is_held_once_;
-    return h;
+    return part.in_block(blocks);
   }
 
   // Few long rows, each in the registers of several blocks, which are a cluster. Nothing if it does not hold one. Where a
-  // multiprocessor holds but one of its blocks, all clusters should be on the GPU at once: a layer norm of [17, 101248] in f32
-  // took 16.9 µs by eight blocks on an H100, and 14.5 by four. Of two inputs, rms norm of [26, 94400] in bf16 took no less.
+  // multiprocessor has registers for one of its blocks only, all clusters should be on the GPU at once: a layer norm of
+  // [17, 101248] in f32 took 16.9 µs by eight blocks of 896 threads on an H100, and 14.5 by four. Rms norm of [26, 94400] in
+  // bf16 took no less by four blocks of 768 threads.
   std::optional<Heuristics> in_cluster() {
-    if (!leaves_most_idle()) return std::nullopt;
+    if (!leaves_most_idle() && !has_few_wide_rows()) return std::nullopt;
     const auto h = in_cluster_of(kBlocksOfCluster);
-    if (h && is_held_once_ && loads_of_pass() == 1 && sizes_.rows * kBlocksOfCluster > view_.device.multiprocessors)
+    if (!h) return h;
+    const bool is_alone = view_.device.registers / (2 * h->number("threads")) < kOtherRegisters + kLeastElements;
+    if (is_alone && sizes_.rows * kBlocksOfCluster > view_.device.multiprocessors)
       if (auto fewer = in_cluster_of(kBlocksOfCluster / 2)) return fewer;
     return h;
   }

@@ -93,6 +93,11 @@ bool ReductionFacts::leaves_most_idle() const {
   return (is_inner() ? sizes_.rows : blocks_of_columns(view_.device.warp)) < view_.device.multiprocessors / 4;
 }
 
+bool ReductionFacts::has_few_wide_rows() const {
+  return stores_rows() && sizes_.rows < view_.device.multiprocessors / 4 && accesses_of_warp() >= kAccessesOfCluster &&
+         sizes_.row > kWideRow;
+}
+
 int64_t ReductionFacts::longest_summed_once() const { return sizes_.row <= kCascadeStrip ? sizes_.row : 0; }
 
 int64_t ReductionFacts::walkers() const { return 4 * view_.device.multiprocessors; }

@@ -66,6 +66,9 @@ class ReductionFacts {
   bool are_few_single_moments() const;
   // Whether the blocks that share no row are too few for the walk that each would make.
   bool leaves_most_idle() const;
+  // Whether a few rows, which are stored, take each thread of a block several accesses. The threads of a cluster have one
+  // each: rms norm of [1, 8000] in f32 took 7.0 µs by one block on an H100, and 6.0 by a cluster.
+  bool has_few_wide_rows() const;
   // The longest column, where that tells lowering that a thread's sum needs no partial sums; 0 where it does not.
   int64_t longest_summed_once() const;
   // Blocks that walk rows, if there are enough rows.

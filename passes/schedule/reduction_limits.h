@@ -59,6 +59,9 @@ inline constexpr int64_t kWarpsOfCluster =
 // The same where it keeps inputs: moments of [163, 48407] in f16 took 25.4 µs by blocks of three warps on an H100, and 16.3
 // by twelve.
 inline constexpr int64_t kLeastWarpsOfCluster = 4;
+// Of a row that a cluster takes sooner than a block: accesses of each lane if one warp took it, and more elements than these.
+inline constexpr int64_t kAccessesOfCluster = 44;
+inline constexpr int64_t kWideRow = 3072;
 inline constexpr int64_t kLeastHeld = 2;    // blocks of a multiprocessor: one loads while another exchanges
 inline constexpr int64_t kSlicesOfRow = 4;  // by multiprocessors, for rows that are read once
 inline constexpr int64_t kSlicesOfColumn = 12;

@@ -1,4 +1,5 @@
 // The choices of the scheduler of pointwise fusions, and how much its kernels move at once.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/automatic.h"
@@ -74,6 +75,24 @@ TEST(Pointwise, TheWidestElementDecidesTheChunk) {
   const Planned p = plan_of(kProgram, contiguous({{4096}, {4096}}));
   EXPECT_EQ(p.choice("vector"), 4);
   EXPECT_EQ(p.vectors(), (std::map<int64_t, int>{{4, 1}, {8, 1}, {16, 1}}));
+}
+
+// Where threads by whole chunks fill the GPU once or a few times; three tensors gain already from a part of it.
+TEST(Pointwise, SeveralTensorsOfHalvesHaveShorterChunks) {
+  const auto vector = [](int streams, int64_t rows) {
+    std::string text = "fusion @f {\n  %m = size\n  %x1 = input bf16[%m, 1024] contiguous\n  %y1 = neg %x1\n";
+    for (int i = 2; i < streams; ++i)
+      text += fmt::format("  %x{0} = input bf16[%m, 1024] contiguous\n  %y{0} = add %y{1}, %x{0}\n", i, i - 1);
+    text += fmt::format("  output %y{}\n}}\n", streams - 1);
+    const std::vector<std::vector<int64_t>> shapes(static_cast<size_t>(streams - 1), {rows, 1024});
+    return plan_of(text, contiguous(shapes)).choice("vector");
+  };
+  EXPECT_EQ(vector(2, 4096), 8);
+  EXPECT_EQ(vector(3, 256), 8);
+  EXPECT_EQ(vector(3, 1024), 4);
+  EXPECT_EQ(vector(5, 1024), 8);
+  EXPECT_EQ(vector(5, 4096), 4);
+  EXPECT_EQ(vector(5, 65536), 8);
 }
 
 TEST(Pointwise, LaunchesFollowTheSize) {

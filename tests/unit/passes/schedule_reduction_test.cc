@@ -225,6 +225,10 @@ TEST(PersistentScheduler, SharesALongRowInACluster) {
       ask("persistent", kSoftmax, {{1, 29350}}),
       "persistent axes inner form registers vector 2 in_vectors x,y merge last lanes 32 warps 16 chunks 4 unroll 1 "
       "rows 1 slices 1 threads 512 blocks 1 longest 32768 cluster 8");
+  // Shorter rows too, if they are few and take each thread of a block several narrow accesses.
+  EXPECT_NE(ask("persistent", kSoftmax, {{4, 7001}}).find("cluster 8"), std::string::npos);
+  EXPECT_EQ(ask("persistent", kSoftmax, {{40, 7001}}).find("cluster"), std::string::npos);
+  EXPECT_EQ(ask("persistent", kSoftmax, {{4, 7000}}).find("cluster"), std::string::npos);
   const std::string steps = steps_of("persistent", kSoftmax, {{8, 131072}});
   for (const char* step :
        {"split %mx.c by 8 outer -> g, p", "parallelize %mx.g on grid.y", "assume [%n] at_most 131072",

@@ -34,6 +34,20 @@ TEST(Transpose, ShortVectorsHaveLargeTiles) {
   EXPECT_EQ(p.vectors(), (std::map<int64_t, int>{{8, 2 * 3}}));
 }
 
+// So that every multiprocessor has some.
+TEST(Transpose, SmallTensorsHaveSmallTiles) {
+  const Planned p = plan_of_file("corpus/schedules/transpose_add.fir", {{832, 104}, {104, 832}});
+  ASSERT_EQ(p.scheduler(), "transpose") << p.why("transpose");
+  EXPECT_EQ(p.choice("vector"), 8);
+  EXPECT_EQ(p.choice("tile"), 32);
+  EXPECT_EQ(p.choice("rows"), 32);
+  const Planned odd = plan_of_file("corpus/schedules/transpose_add.fir", {{349, 705}, {705, 349}});
+  ASSERT_EQ(odd.scheduler(), "transpose") << odd.why("transpose");
+  EXPECT_EQ(odd.choice("vector"), 1);
+  EXPECT_EQ(odd.choice("tile"), 16);
+  EXPECT_EQ(odd.choice("rows"), 8);
+}
+
 TEST(Transpose, ATensorAndItsTransposeAreReadOnceEach) {
   constexpr const char* kProgram = R"(fusion @f {
   %n = size
