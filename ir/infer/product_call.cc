@@ -332,12 +332,31 @@ std::string epilogue_text(const Graph& g, const ProductCall& call) {
   return out;
 }
 
+namespace {
+
+bool is_one(const Graph& g, ValueId v) {
+  const Dtype d = g[v].dtype;
+  return g.is_constant(v) && !is_complex(d) && !is_storage_only(d) && to_double(d, *g[v].constant) == 1;
+}
+
+// Whether the op casts one of these, or gives it back in another place or as it is: a rewrite may leave such an op out.
+bool keeps_numbers(const Graph& g, const Op& op, const std::set<ValueId>& same) {
+  if (op.operands.empty()) return false;
+  if (op.kind == OpKind::kCast || op.kind == OpKind::kSet || demands(op.kind, kMetadata))
+    return same.contains(op.operands[0]);
+  if (op.kind != OpKind::kMul && op.kind != OpKind::kDiv && op.kind != OpKind::kTruediv) return false;
+  if (same.contains(op.operands[0])) return is_one(g, op.operands[1]);
+  return op.kind == OpKind::kMul && same.contains(op.operands[1]) && is_one(g, op.operands[0]);
+}
+
+}  // namespace
+
 std::vector<ValueId> scales_of(const Graph& g, OpId product) {
   std::set<ValueId> same = {g[product].results[0]};
   std::vector<ValueId> scales;
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
-    if (op.kind == OpKind::kCast && same.contains(op.operands[0])) same.insert(op.results[0]);
+    if (keeps_numbers(g, op, same)) same.insert(op.results[0]);
     if (op.kind != OpKind::kMul) continue;
     for (size_t i = 0; i < 2; ++i)
       if (same.contains(op.operands[i]) && !g.is_tensor(op.operands[1 - i])) scales.push_back(op.operands[1 - i]);

@@ -63,7 +63,8 @@ std::string why_no_epilogue(const Graph& g, OpId product, const std::vector<std:
 // What the library computes behind the product: "scale bias relu cast".
 std::string epilogue_text(const Graph& g, const ProductCall& call);
 
-// The numbers by which a plan may scale this product while the library still adds it up: behind the product or its casts.
+// The numbers by which a plan may scale this product while the library still adds it up: behind the product, its casts, and
+// ops that a rewrite may leave out.
 std::vector<ValueId> scales_of(const Graph& g, OpId product);
 // Whether a plan may hand this product on without rounding it to its dtype.
 bool may_stay_wide(const Graph& g, OpId product);

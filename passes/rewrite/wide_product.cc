@@ -18,8 +18,8 @@ bool has_numbers_of_wide_product(const Graph& g, const Rewriter& r, ValueId v) {
     if (may_stay_wide(g, def)) return true;
     const bool is_copy = op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet || demands(op.kind, kMetadata) ||
                          (op.kind == OpKind::kCast && g[op.operands[0]].dtype == g[at].dtype);
-    if (is_copy && !op.operands.empty()) open.push_back(r.operand(def, 0));
-    if (op.kind == OpKind::kWhere) open.insert(open.end(), {r.operand(def, 1), r.operand(def, 2)});
+    if (!is_copy && op.kind != OpKind::kWhere) continue;
+    for (size_t i = 0; i < op.operands.size(); ++i) open.push_back(r.operand(def, i));
   }
   return false;
 }

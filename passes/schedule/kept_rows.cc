@@ -15,7 +15,7 @@ int64_t power_of_two_from(int64_t n) {
 namespace {
 
 // Those of one access or a few, if all threads fill half of the GPU at most, or if rows are few. Blocks of many warps may
-// fill all of it, if they store rows: layer norm of [361, 7488] in bf16 took 10.5 µs by 8 warps on an H100, and 9.4 by 16.
+// fill more of it, if they store rows: layer norm of [361, 7488] in bf16 took 10.5 µs by 8 warps on an H100, and 9.4 by 16.
 // More accesses, one after another, take longer than the barriers of more warps: softmax of [384, 704] in f16 took 5.5 µs on
 // an H100 by three accesses of each lane of a warp, and 4.5 by three warps; rms norm of [64, 963] took 5.9 by eight accesses,
 // and 4.5 by two. But the lanes of one warp exchange without barriers: 1.3 µs for a layer norm of [1, 39], 1.6 by two warps.
@@ -27,7 +27,7 @@ std::vector<int64_t> elements_at_once(const KeptRows& r, const DeviceProperties&
   for (int64_t accesses = 1; accesses <= kUnroll; accesses *= 2) {
     const int64_t threads = ceil_div(r.accesses, accesses) * device.warp;
     const bool may_fill = threads >= kThreadsOfKeptRows && r.stores_rows;
-    const int64_t held = device.multiprocessors * (may_fill ? device.threads : device.threads / 2);
+    const int64_t held = device.multiprocessors * (may_fill ? device.threads * 7 / 8 : device.threads / 2);
     const bool fits = threads <= kThreadsOfFewRows && r.rows <= held / threads;
     if (r.are_few || fits) result.push_back(accesses * r.vector);
   }

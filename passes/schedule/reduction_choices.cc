@@ -123,7 +123,7 @@ class Chooser : public ReductionFacts {
   // [64, 34048] in f16 took 9.6 µs so, and 11.4 in blocks that read rows again; a loss of [64, 110757] in bf16 took 20.4 and
   // 28.0. But layer norm of [128, 56064] in bf16 took no less in clusters, nor did moments, which can be read once.
   std::optional<Heuristics> in_smallest_cluster() {
-    if ((!stores_rows() && sums_alone()) || 4 * sizes_.rows > 3 * view_.device.multiprocessors) return std::nullopt;
+    if ((!stores_rows() && sums_alone()) || sizes_.rows > view_.device.multiprocessors * 3 / 4) return std::nullopt;
     for (int64_t blocks = 2; blocks <= kBlocksOfCluster; blocks *= 2)
       if (auto h = in_cluster_of(blocks)) return h;
     return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/module/architecture.h"
 #include "passes/plan/kernel_plan.h"
 #include "passes/schedule/known_divisors.h"
 #include "passes/schedule/loop_space.h"
@@ -84,7 +85,8 @@ bool ReductionFacts::has_rows_to_share() const {
 }
 
 bool ReductionFacts::are_few_single_moments() const {
-  const bool is_in_cluster = sizes_.row <= kBlocksOfCluster * kLongRow * view_.device.block_threads;
+  const bool is_in_cluster =
+      has_clusters(view_.device.architecture) && sizes_.row <= kBlocksOfCluster * kLongRow * view_.device.block_threads;
   return sizes_.rows <= 2 && access_.vector == 1 && has_moments() && !is_in_cluster && has_rows_to_share();
 }
 

@@ -354,8 +354,8 @@ Tile choose_tile(const DeviceProperties& device, const TiledSizes& sizes, int64_
   // Several blocks of a multiprocessor share its memory.
   while (side > kLeastTile && 2 * side * side * bytes > device.shared_block_bytes) side /= 2;
   while (side > kLeastTile && (sizes.tiles(side) < all || sizes.shorter() <= side / 2)) side /= 2;
+  if (vector == 1 && sizes.tiles(kLeastTile) < 2.5 * all) return {kLeastTile / 2, kThreads / 2};
   const double each = sizes.tiles(side) / all;
-  if (vector == 1 && each < 2.5) return {kLeastTile / 2, kThreads / 2};
   if (!is_large) return {side, kThreads};
   if (!is_narrow) return {side, 2 * kThreads};
   if (has_single_halves) return {side, each < 16 ? kThreads : kThreads / 2};

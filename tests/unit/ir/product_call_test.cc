@@ -201,6 +201,12 @@ TEST(ProductCall, ScalesOf) {
   EXPECT_EQ(scales(head + "%f, 2.0_f32\n  output %g\n"), 1u);
   EXPECT_EQ(scales(head + "2.0_f32, %f\n  %h = mul %y, 3.0_bf16\n  output %g\n  output %h\n"), 2u);
   EXPECT_EQ(scales(head + "%f, %f\n  output %g\n"), 0u);
+  // Behind a multiplication by 1, a copy and a move too.
+  EXPECT_EQ(scales(head + "%f, 1.0_f32\n  %h = mul %g, 2.0_f32\n  output %h\n"), 2u);
+  EXPECT_EQ(scales(head + "%f, 3.0_f32\n  %h = mul %g, 2.0_f32\n  output %h\n"), 1u);
+  EXPECT_EQ(scales("  %y = linear %x, %w\n  %s = set %y\n  %t = permute %s dims [1, 0]\n  %f = cast %t as f32\n"
+                   "  %g = mul %f, 2.0_f32\n  output %g\n"),
+            1u);
 }
 
 }  // namespace
