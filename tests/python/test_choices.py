@@ -34,6 +34,13 @@ def test_says_which_choices_have_changed(tmp_path):
     assert "3 of 4 choices are others: 1 are the fastest now, 2.000 times as fast; 1 were the fastest; 1 neither" in told
 
 
+def test_reads_what_is_kept_beside_it():
+    kept = SCRIPT.parent / "tuned_h100.jsonl.gz"
+    run = subprocess.run([sys.executable, SCRIPT, "--families", "softmax,adam", "--against", kept], capture_output=True, text=True, check=True)
+    assert "| softmax | 96 |" in run.stdout and "| swiglu |" not in run.stdout
+    assert "of 190 choices are others" in run.stdout
+
+
 def test_needs_a_file():
     run = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True)
     assert run.returncode == 1 and "--against FILE" in run.stderr
