@@ -7,6 +7,7 @@
 
 #include "ir/domain/domain.h"
 #include "ir/infer/gelu_form.h"
+#include "ir/scalar/constant_number.h"
 #include "ir/scalar/numeric.h"
 
 namespace fusebox {
@@ -334,19 +335,14 @@ std::string epilogue_text(const Graph& g, const ProductCall& call) {
 
 namespace {
 
-bool is_one(const Graph& g, ValueId v) {
-  const Dtype d = g[v].dtype;
-  return g.is_constant(v) && !is_complex(d) && !is_storage_only(d) && to_double(d, *g[v].constant) == 1;
-}
-
 // Whether the op casts one of these, or gives it back in another place or as it is: a rewrite may leave such an op out.
 bool keeps_numbers(const Graph& g, const Op& op, const std::set<ValueId>& same) {
   if (op.operands.empty()) return false;
   if (op.kind == OpKind::kCast || op.kind == OpKind::kSet || demands(op.kind, kMetadata))
     return same.contains(op.operands[0]);
   if (op.kind != OpKind::kMul && op.kind != OpKind::kDiv && op.kind != OpKind::kTruediv) return false;
-  if (same.contains(op.operands[0])) return is_one(g, op.operands[1]);
-  return op.kind == OpKind::kMul && same.contains(op.operands[1]) && is_one(g, op.operands[0]);
+  if (same.contains(op.operands[0])) return is_number(g, op.operands[1], 1);
+  return op.kind == OpKind::kMul && same.contains(op.operands[1]) && is_number(g, op.operands[0], 1);
 }
 
 }  // namespace

@@ -1,25 +1,11 @@
 // identity_ops skips pointwise ops that give one of their operands back, bit by bit. −0 is not 0, so floats keep x + 0.
-#include <cmath>
-
+#include "ir/scalar/constant_number.h"
 #include "ir/scalar/numeric.h"
 #include "passes/rewrite/rewrite_edit.h"
 #include "passes/rewrite/wide_product.h"
 
 namespace fusebox {
 namespace {
-
-bool is_real(Dtype d) { return is_boolean(d) || is_integer(d) || (is_floating(d) && !is_storage_only(d)); }
-
-// Whether a value is a constant scalar of exactly this number, sign included.
-bool is_number(const Graph& g, ValueId v, double wanted) {
-  if (!g.is_constant(v) || !is_real(g[v].dtype)) return false;
-  const ConstantBits bits = *g[v].constant;
-  if (is_floating(g[v].dtype)) {
-    const double value = to_double(g[v].dtype, bits);
-    return value == wanted && std::signbit(value) == std::signbit(wanted);
-  }
-  return !std::signbit(wanted) && bits == from_double(g[v].dtype, wanted) && to_double(g[v].dtype, bits) == wanted;
-}
 
 bool is_all_ones(const Graph& g, ValueId v) {
   return g.is_constant(v) && is_signed(g[v].dtype) && to_int64(g[v].dtype, *g[v].constant) == -1;

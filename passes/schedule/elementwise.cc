@@ -395,9 +395,9 @@ int64_t streams_of(const ScheduleView& view, const FusionAxes& all, ValueId refe
 // chunks fill the GPU one to four times. On an H100, Adam of [2174, 1408] in bf16 took 17.1 µs by 16 bytes and 15.9 by 8;
 // swiglu of [26944, 64] 8.5 and 8.1. Both took 0 to 8 % less so for 2 to 7 million elements, and as long for 30 million.
 // Three tensors gain from a quarter of the GPU on.
-bool are_halves_better(const ScheduleView& view, const FusionAxes& all, ValueId reference, int64_t full,
+bool are_halves_better(const ScheduleView& view, const FusionAxes& all, ValueId reference, int64_t full, int64_t widest,
                        double elements) {
-  if (full * 2 != kVectorBytes || widest_stream(view, reference) != 2) return false;
+  if (full * 2 != kVectorBytes || widest != 2) return false;
   const double threads = elements / static_cast<double>(full);
   const auto held = static_cast<double>(view.device.multiprocessors * view.device.threads);
   if (4 * threads < held || threads > 4 * held) return false;
@@ -417,7 +417,7 @@ Heuristics choose(const ScheduleView& view, std::string_view scheduler, int64_t 
   const Extent whole = extent_of(view, axes_in_memory(g, reference));
   const int64_t widest = std::min<int64_t>(widest_stream(view, reference), kVectorBytes);
   const int64_t full = std::min({inner.divisor, kVectorBytes / widest, most});
-  const int64_t vector = are_halves_better(view, *axes, reference, full, whole.most) ? full / 2 : full;
+  const int64_t vector = are_halves_better(view, *axes, reference, full, widest, whole.most) ? full / 2 : full;
   h.set("axes", runs.empty() ? 0 : static_cast<int64_t>(runs.back().size()));
   h.set("vector", vector);
   // Where a chunk is narrow, a thread takes several, to have as many bytes on their way.

@@ -18,8 +18,8 @@ import argparse
 import collections
 import gzip
 import json
-import math
 import pathlib
+import statistics
 import sys
 import time
 
@@ -70,14 +70,13 @@ def choice_now(known, record):
 
     _, define, kinds, cast = known[record["family"]]
     m, n, dtype = record["m"], record["n"], getattr(torch, record["dtype"])
-    sizes = {"m,n": (m, n), "n,m": (n, m), "n": (n,)}
-    inputs = [torch.empty(m, dtype=torch.int64) if kind == "i" else torch.empty(sizes[kind.lstrip("+")], dtype=dtype) for kind in kinds]
+    inputs = [torch.empty(families.shape_of(kind, m, n), dtype=torch.int64 if kind == "i" else dtype) for kind in kinds]
     decided = families.fusion(record["family"], define, inputs, cast).plan(inputs)
     return " ".join([decided[0].scheduler, *(f"{k} {v}" for k, v in decided[0].choices.items())]) if len(decided) == 1 else None
 
 
 def mean(ratios):
-    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 1.0
+    return statistics.geometric_mean(ratios) if ratios else 1.0
 
 
 def compare(options, known, names):
@@ -117,7 +116,7 @@ def main():
     except ModuleNotFoundError:
         print("choices: skipped, there is no PyTorch here")
         return
-    known = families._torch_families()
+    known = families.torch_families()
     names = chosen_names(options.families, known, "family")
     if options.against:
         compare(options, known, names)

@@ -16,6 +16,7 @@ import json
 import math
 import pathlib
 import random
+import statistics
 import sys
 import time
 
@@ -104,7 +105,7 @@ def _float():
     return DataType.Float
 
 
-def _torch_families():
+def torch_families():
     import torch
     import torch.nn.functional as F
 
@@ -160,17 +161,21 @@ def draw_shapes(name, seed, count, most_bytes):
         yield m, n, dtype
 
 
+def shape_of(kind, m, n):
+    return {"m,n": (m, n), "n,m": (n, m), "n": (n,), "i": (m,)}[kind.lstrip("+")]
+
+
 def make_inputs(kinds, m, n, dtype, device):
     import torch
 
     generator = torch.Generator(device).manual_seed(7)
-    sizes = {"m,n": (m, n), "n,m": (n, m), "n": (n,)}
     inputs = []
     for kind in kinds:
+        shape = shape_of(kind, m, n)
         if kind == "i":
-            inputs.append(torch.randint(n, (m,), generator=generator, device=device))
+            inputs.append(torch.randint(n, shape, generator=generator, device=device))
             continue
-        t = torch.randn(sizes[kind.lstrip("+")], generator=generator, device=device, dtype=torch.float32)
+        t = torch.randn(shape, generator=generator, device=device, dtype=torch.float32)
         inputs.append((t.abs() if kind.startswith("+") else t).to(dtype))
     return inputs
 
@@ -268,7 +273,7 @@ def main():
     except ModuleNotFoundError:
         print("families: skipped, there is no PyTorch here")
         return 0
-    families = _torch_families()
+    families = torch_families()
     names = chosen_names(options.families, families, "family")
     if options.plans:
         for name in names:
@@ -306,8 +311,7 @@ def main():
     for key in ("ratio", "wall", "graph"):
         ratios = [r[key] for r in records if key in r]
         if ratios:
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-            print(f"{key}: {len(ratios)} workloads, geometric mean {mean:.2f}, least {min(ratios):.2f}")
+            print(f"{key}: {len(ratios)} workloads, geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}")
     return 1 if any("error" in r for r in records) else 0
 
 

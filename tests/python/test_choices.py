@@ -26,7 +26,7 @@ def test_says_which_choices_have_changed(tmp_path):
     import choices
     import families
 
-    now = choices.choice_now(families._torch_families(), record("", ""))
+    now = choices.choice_now(families.torch_families(), record("", ""))
     assert now.startswith("persistent ")
     told = compared(tmp_path / "a.jsonl", record(now, now), record("old", now, 8.0, 4.0), record("old", "old"), record("old", "other", 9.0, 8.0))
     assert "| softmax | 4 | 1.225 | 2 | 2.00 |" in told

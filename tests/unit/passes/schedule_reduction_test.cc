@@ -220,12 +220,12 @@ TEST(PersistentScheduler, SharesALongRowInACluster) {
   // idle, and do not fill the GPU in clusters, are read again.
   EXPECT_NE(ask("persistent", kSoftmax, {{96, 131072}}).find("cluster"), std::string::npos);
   EXPECT_EQ(ask("persistent", kSoftmax, {{112, 131072}}).find("cluster"), std::string::npos);
-  // Though one block holds a row.
+  // A few rows lie in clusters, though one block holds a row.
   EXPECT_EQ(
       ask("persistent", kSoftmax, {{1, 29350}}),
       "persistent axes inner form registers vector 2 in_vectors x,y merge last lanes 32 warps 16 chunks 4 unroll 1 "
       "rows 1 slices 1 threads 512 blocks 1 longest 32768 cluster 8");
-  // Shorter rows too, if they are few and take each thread of a block several narrow accesses.
+  // So do shorter ones that take each thread of a block several narrow accesses.
   EXPECT_NE(ask("persistent", kSoftmax, {{4, 7001}}).find("cluster 8"), std::string::npos);
   EXPECT_EQ(ask("persistent", kSoftmax, {{40, 7001}}).find("cluster"), std::string::npos);
   EXPECT_EQ(ask("persistent", kSoftmax, {{4, 7000}}).find("cluster"), std::string::npos);
@@ -271,7 +271,7 @@ TEST(PersistentScheduler, FindsRowsAgainThatAreNotStored) {
   EXPECT_NE(ask("persistent", wide, {{6336, 35676}, {6336}}).find("cluster 8"), std::string::npos);
   // Few rows leave multiprocessors with one block in any case.
   EXPECT_NE(ask("persistent", loss, {{132, 50304}, {132}}).find("blocks 1"), std::string::npos);
-  // So do longer ones; those that no cluster holds have as many threads as a block can have.
+  // Longer rows are in clusters too. Blocks that read a row again which no cluster holds have all threads that they can have.
   EXPECT_NE(ask("persistent", loss, {{8192, 131072}, {8192}}).find("cluster 8"), std::string::npos);
   EXPECT_NE(ask("persistent", loss, {{8192, 1048576}, {8192}}).find("threads 1024 blocks 1"), std::string::npos);
 }

@@ -6,46 +6,40 @@
 namespace fusebox::testing {
 namespace {
 
+struct Tiles {
+  int64_t vector, tile, rows;
+};
+// The plan of a tensor of [m, n] and another one's transpose, which the scheduler of transposes takes with these choices.
+Planned expect_tiles(int64_t m, int64_t n, const Tiles& tiles) {
+  Planned p = plan_of_file("corpus/schedules/transpose_add.fir", {{m, n}, {n, m}});
+  EXPECT_EQ(p.scheduler(), "transpose") << p.why("transpose");
+  if (p.scheduler() != "transpose") return p;
+  EXPECT_EQ(p.choice("vector"), tiles.vector) << m << " x " << n;
+  EXPECT_EQ(p.choice("tile"), tiles.tile) << m << " x " << n;
+  EXPECT_EQ(p.choice("rows"), tiles.rows) << m << " x " << n;
+  return p;
+}
+
 TEST(Transpose, TilesHaveVectorsOnBothSides) {
-  const Planned p = plan_of_file("corpus/schedules/transpose_add.fir", {{8192, 8192}, {8192, 8192}});
-  ASSERT_EQ(p.scheduler(), "transpose") << p.why("transpose");
-  EXPECT_EQ(p.choice("tile"), 64);
-  EXPECT_EQ(p.choice("vector"), 8);
-  EXPECT_EQ(p.choice("rows"), 32);
+  const Planned p = expect_tiles(8192, 8192, {.vector = 8, .tile = 64, .rows = 32});
   // Tiles inside and tiles at an end take different branches.
   EXPECT_EQ(p.vectors(), (std::map<int64_t, int>{{16, 2 * 3}}));
 }
 
 TEST(Transpose, OddSizesHaveTilesWithoutVectors) {
-  const Planned p = plan_of_file("corpus/schedules/transpose_add.fir", {{8191, 8193}, {8193, 8191}});
-  ASSERT_EQ(p.scheduler(), "transpose") << p.why("transpose");
-  EXPECT_EQ(p.choice("vector"), 1);
-  EXPECT_EQ(p.choice("tile"), 32);
-  EXPECT_EQ(p.choice("rows"), 4);
+  const Planned p = expect_tiles(8191, 8193, {.vector = 1, .tile = 32, .rows = 4});
   EXPECT_TRUE(p.vectors().empty());
 }
 
 TEST(Transpose, ShortVectorsHaveLargeTiles) {
-  const Planned p = plan_of_file("corpus/schedules/transpose_add.fir", {{29260, 9920}, {9920, 29260}});
-  ASSERT_EQ(p.scheduler(), "transpose") << p.why("transpose");
-  EXPECT_EQ(p.choice("vector"), 4);
-  EXPECT_EQ(p.choice("tile"), 64);
-  EXPECT_EQ(p.choice("rows"), 16);
+  const Planned p = expect_tiles(29260, 9920, {.vector = 4, .tile = 64, .rows = 16});
   EXPECT_EQ(p.vectors(), (std::map<int64_t, int>{{8, 2 * 3}}));
 }
 
-// So that every multiprocessor has some.
+// More and smaller tiles leave fewer multiprocessors without one.
 TEST(Transpose, SmallTensorsHaveSmallTiles) {
-  const Planned p = plan_of_file("corpus/schedules/transpose_add.fir", {{832, 104}, {104, 832}});
-  ASSERT_EQ(p.scheduler(), "transpose") << p.why("transpose");
-  EXPECT_EQ(p.choice("vector"), 8);
-  EXPECT_EQ(p.choice("tile"), 32);
-  EXPECT_EQ(p.choice("rows"), 32);
-  const Planned odd = plan_of_file("corpus/schedules/transpose_add.fir", {{349, 705}, {705, 349}});
-  ASSERT_EQ(odd.scheduler(), "transpose") << odd.why("transpose");
-  EXPECT_EQ(odd.choice("vector"), 1);
-  EXPECT_EQ(odd.choice("tile"), 16);
-  EXPECT_EQ(odd.choice("rows"), 8);
+  expect_tiles(832, 104, {.vector = 8, .tile = 32, .rows = 32});
+  expect_tiles(349, 705, {.vector = 1, .tile = 16, .rows = 8});
 }
 
 TEST(Transpose, ATensorAndItsTransposeAreReadOnceEach) {
