@@ -245,6 +245,7 @@ class IndexAlgebra {
   Form under(AtomId atom, std::span<const Form> given, int depth);
   bool mentions(Form value, AtomId loop) const;
   bool same_by_floors(Form a, Form b);
+  bool is_zero_at_every_point(Form value);
   void add_floors(Poly& poly, Form value, Coefficient coefficient, int depth);
 
   // index_algebra_view.cc

@@ -170,6 +170,10 @@ void IndexAlgebra::divide(const Poly& value, Coefficient e, Poly& quotient, Poly
   if (failed || depth >= kMaxDivisionDepth) return leave_opaque(rest, e, quotient, remainder);
   if (two_valued(rest, e, quotient, remainder, depth)) return;
   if (flatten_quotient(rest, e, quotient, remainder, depth)) return;
+  if (canonical_ && cut && two_valued(cut_rest, e, cut_quotient, remainder, depth)) {
+    quotient = cut_quotient;
+    return;
+  }
   if (!canonical_ && split_common(rest, e, quotient, remainder, depth)) return;
   if ((canonical_ || cut) && split_common(cut_rest, e, cut_quotient, remainder, depth)) {
     quotient = cut_quotient;
@@ -395,7 +399,8 @@ bool IndexAlgebra::split_at(const Poly& rest, Coefficient g, Poly& high, Poly& l
       const auto left = range == kNoRange ? std::optional(kNoRange) : exact_quotient(range, *at);
       const auto divisor = product(divisor_of(atom), *at);
       if (left && *left != Coefficient{} && divisor) {
-        store_.add(high, digit(base, *divisor, *left));
+        // For comparing forms, the quotient of a named form is that of the form.
+        store_.add(high, canonical_ ? fused_digit(base, *divisor, *left) : digit(base, *divisor, *left));
         store_.add(low, digit(base, divisor_of(atom), *at), parts.cut_coefficient);
         was_cut = true;
       }

@@ -377,7 +377,8 @@ bool IndexAlgebra::equal(Form a, Form b) {
 }
 
 // Writes both forms with quotients alone: digit(x, d, r) = x div d - r·(x div d·r). Then a form has one spelling,
-// except inside opaque atoms: the quotients of one loop by 1, 2, … below its extent are linearly independent.
+// except inside opaque atoms: the quotients of one loop by 1, 2, … below its extent are linearly independent. Opaque
+// atoms are compared at the points.
 bool IndexAlgebra::same_by_floors(Form a, Form b) {
   const Form difference = sub(a, b);
   if (difference == Form{}) return true;
@@ -387,7 +388,31 @@ bool IndexAlgebra::same_by_floors(Form a, Form b) {
   Poly poly;
   add_floors(poly, rebuild(difference, nullptr), {}, 0);
   canonical_ = false;
-  return !poly.failed && poly.count == 0 && poly.constant == 0;
+  return (!poly.failed && poly.count == 0 && poly.constant == 0) || is_zero_at_every_point(difference);
+}
+
+// Tries all points of a small nest, if the extents of the loops that the value has are constants. The points come in a
+// scattered order, in which forms that differ mostly do so at one of the first.
+bool IndexAlgebra::is_zero_at_every_point(Form value) {
+  constexpr int64_t kMostPoints = 1 << 14, kStride = 1'000'003;  // a prime, so that the steps meet every point once
+  std::vector<std::pair<size_t, int64_t>> extents;               // by the caller's id
+  int64_t count = 1;
+  for (size_t i = 0; i < loops_.size(); ++i) {
+    if (!depends_on(value, loop_ids_[i])) continue;
+    const auto extent = constant_value(loops_[i].extent);
+    if (!extent || *extent < 1 || *extent > kMostPoints || (count *= *extent) > kMostPoints) return false;
+    extents.emplace_back(static_cast<size_t>(loop_ids_[i]), *extent);
+  }
+  std::vector<int64_t> point(loop_index_.size());
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t at = i * kStride % count;
+    for (const auto& [loop, extent] : extents) {
+      point[loop] = at % extent;
+      at /= extent;
+    }
+    if (evaluate(value, point, {}) != 0) return false;  // or it has a symbol
+  }
+  return true;
 }
 
 void IndexAlgebra::add_floors(Poly& poly, Form value, Coefficient coefficient, int depth) {

@@ -203,8 +203,8 @@ Carried Evaluator::sum(Dtype declared, const Carried& x, at::IntArrayRef axes, i
     // Beyond the accumulator's range a partial sum may overflow or not, and two of both signs add up to NaN.
     error = sizes * (1.01 * depth_of(count) * unit_roundoff(declared));
     // Each element that loses digits on the way into the accumulator may be off by its smallest number.
-    const Dtype sums = real_of(compute_dtype(declared));
-    if (size_bytes(real_of(x.dtype)) > size_bytes(sums)) error = error + static_cast<double>(count) * ulp_of(sums, 0.0);
+    if (loses_digits(x.dtype, declared))
+      error = error + static_cast<double>(count) * ulp_of(real_of(compute_dtype(declared)), 0.0);
     error = at::where(sizes + error < accumulator_overflow(declared), error, kInfinity);
   }
   return finish_sum(std::move(value), spread, error, declared, count > 1);
@@ -244,8 +244,9 @@ Carried Evaluator::product(Dtype declared, const Carried& given, at::IntArrayRef
         x.exact() ? at::logical_or(any(at::isnan(x.value)), at::logical_and(any(at::isinf(x.value)), any(x.value == 0)))
                   : at::isnan(no_bound());
     const double parts = carrier_of(declared) == Carrier::kComplex ? 4.0 : 1.01;
-    error = (at::nan_to_num(at::abs(value), 0.0, 0.0) + spread) *
-            (parts * static_cast<double>(count) * unit_roundoff(declared));
+    // Each element takes a second one if it is rounded on the way into the accumulator.
+    const auto roundings = static_cast<double>(loses_digits(x.dtype, declared) ? 2 * count : count);
+    error = (at::nan_to_num(at::abs(value), 0.0, 0.0) + spread) * (parts * roundings * unit_roundoff(declared));
     error = at::where(at::logical_and(risky, at::logical_not(settled)), kInfinity, error);
   }
   // An infinity times a kernel's initial value may make NaN in either part.

@@ -37,6 +37,10 @@ inline double least_normal(Dtype dtype) { return std::ldexp(1.0, format_of(dtype
 inline double unit_roundoff(Dtype declared) {
   return real_of(compute_dtype(declared)) == Dtype::kDouble ? 0x1p-52 : 0x1p-24;
 }
+// Whether the elements of an operand are rounded on their way into the accumulator.
+inline bool loses_digits(Dtype operand, Dtype declared) {
+  return size_bytes(real_of(operand)) > size_bytes(real_of(compute_dtype(declared)));
+}
 inline double accumulator_overflow(Dtype declared) { return overflow_of(real_of(compute_dtype(declared))); }
 
 // The last place of the largest double. It lies between that number and infinity, which have one notional value.

@@ -92,9 +92,13 @@ Carried Evaluator::scan(const Op& op) {
   if (!options_.bounds) return rounded(std::move(value), declared);
   const at::Tensor spread = x.exact() ? no_bound().expand(value.sizes()) : at::cumsum(in_sums(x).bound, axis);
   const at::Tensor sizes = at::cumsum(finite_sizes(x.value), axis) + spread;
-  const at::Tensor error =
-      at::where(sizes < accumulator_overflow(declared),
-                sizes * ((counts_along(x.value, axis) - 1) * (1.01 * unit_roundoff(declared))), kInfinity);
+  at::Tensor roundings = counts_along(x.value, axis) - 1, underflow = no_bound();
+  if (loses_digits(x.dtype, declared)) {
+    underflow = (roundings + 1) * ulp_of(real_of(compute_dtype(declared)), 0.0);
+    roundings = roundings + 1;
+  }
+  const at::Tensor error = at::where(sizes < accumulator_overflow(declared),
+                                     sizes * (roundings * (1.01 * unit_roundoff(declared))) + underflow, kInfinity);
   return finish_sum(std::move(value), spread, error, declared, true);
 }
 
@@ -136,8 +140,11 @@ Carried Evaluator::scan_products(const Carried& given, int64_t axis, Dtype decla
     const at::Tensor most = at::cumprod(most_of(x), axis);
     spread = at::nan_to_num(most - at::cumprod(sizes, axis), kInfinity, kInfinity).mul_(1 + 0x1p-40);
   }
-  at::Tensor error = (at::nan_to_num(at::abs(value), 0.0, 0.0) + spread) *
-                     ((counts_along(x.value, axis) - 1) * (parts * unit_roundoff(declared)));
+  // Each element takes a second rounding if it is rounded on the way into the accumulator.
+  const at::Tensor counts = counts_along(x.value, axis);
+  const at::Tensor roundings = loses_digits(x.dtype, declared) ? 2 * counts - 1 : counts - 1;
+  at::Tensor error =
+      (at::nan_to_num(at::abs(value), 0.0, 0.0) + spread) * (roundings * (parts * unit_roundoff(declared)));
   error = at::where(at::logical_and(risky, at::logical_not(settled)), kInfinity, error);
   if (is_complex(declared)) error = at::where(at::isfinite(rounded(value.clone(), declared).value), error, kInfinity);
   return finish_sum(std::move(value), spread, error, declared, true);
