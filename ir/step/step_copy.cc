@@ -91,11 +91,12 @@ void step_cache_before(StepContext& c) {
   Op copy = set_op(c.step, made);
   copy.results = {y};
   const OpId set = insert_after(g, def, std::move(copy));
-  // The logical domains get extents of their own, because the op's transforms and reductions stay with the cache.
+  // The logical domains get extents of their own, because the op's transforms and reductions stay with the cache. They
+  // are those of the cache: a reshape states its extents, and of no elements its splits would find others.
   const auto visible = logical_without_reductions(g, g[t]);
   for (DomainId d : visible) {
     if (!g[d].def) continue;
-    const ValueId extent = emit_extent(g, scalar::Place::before_op(g, set), d);
+    const ValueId extent = emit_extent(g, scalar::Place::before_op(g, set), copied.at(d));
     g[d].extent = extent;
     g[d].def = TransformId();
   }

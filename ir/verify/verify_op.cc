@@ -527,6 +527,10 @@ class OpChecker {
           if (constant_integer(g_, v).value_or(0) < 0)
             refuse(ErrorCode::kShapeMismatch, "leaves an extent open; infer its result again");
         if (!t.root.empty()) need_rank(root, from);
+        for (DomainId d : t.logical)
+          if (g_[d].iter_type == IterType::kBroadcast && !g_[d].expanded && known_size(g_, d).value_or(1) != 1 &&
+              !defects_.has(Defect::kVerifyExtents))
+            refuse(ErrorCode::kShapeMismatch, "has a broadcast of another extent than 1; infer its result again");
         return;
       case OpKind::kSlice:
         need_rank(view_.slot(1).size(), from);

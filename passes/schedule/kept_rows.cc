@@ -48,7 +48,8 @@ std::vector<int64_t> elements_of_thread(const KeptRows& r, const DevicePropertie
     // Rows that are only read wait for their loads alone, so fewer warps with two accesses each exchange sooner: a loss of
     // [27, 7040] in bf16 took 6.8 µs by 28 warps on an H100, and 6.4 by 14.
     const auto has_many_warps = [&](int64_t elements) {
-      return ceil_div(r.accesses, elements / r.vector) >= (elements == r.vector ? 10 : 20);
+      const int64_t accesses = std::max<int64_t>(elements / r.vector, 1);
+      return ceil_div(r.accesses, accesses) >= (accesses == 1 ? 10 : 20);
     };
     if (!r.stores_rows && r.has_full_vectors)
       while (result.size() > 1 && has_many_warps(result.front())) result.erase(result.begin());

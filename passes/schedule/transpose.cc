@@ -61,26 +61,45 @@ bool is_overwritten(const Graph& g, const std::string& load, const StepWriter& w
   return std::ranges::any_of(outputs(g), [&](const OutputRef& out) { return out.alias == input; });
 }
 
-// Whether a tensor with all axes of the reference is made from the load. Otherwise nothing gives the load a loop for an axis
-// that it lacks, as where a squeeze drops that axis of the tensors that it is read with.
-bool leads_to_full(const Prepared& p, const std::string& load, const std::vector<size_t>& order) {
+// Whether a tensor has all axes of the reference.
+bool is_full(const Prepared& p, ValueId v, const std::vector<size_t>& order) {
+  const auto it = p.once.places.find(p.w.graph()[v].name);
+  return it != p.once.places.end() && std::ranges::all_of(order, [&](size_t axis) {
+           return std::ranges::count(it->second, std::to_string(axis)) > 0;
+         });
+}
+
+// The load and what is made from it, by the number of the value. Nothing is followed behind what `stops` says.
+template <class Stops>
+std::vector<bool> made_from(const Prepared& p, const std::string& load, Stops&& stops) {
   const Graph& g = p.w.graph();
   std::vector<bool> from(g.values.size());
   from[p.w.tensor(load).index] = true;
-  const auto is_full = [&](ValueId v) {
-    const auto it = p.once.places.find(g[v].name);
-    return it != p.once.places.end() && std::ranges::all_of(order, [&](size_t axis) {
-             return std::ranges::count(it->second, std::to_string(axis)) > 0;
-           });
-  };
   for (OpId op : g[Graph::body()].ops) {
     if (!makes_tensor(g, op)) continue;
-    const bool reads = std::ranges::any_of(g[op].operands, [&](ValueId v) { return v && from[v.index]; });
+    const bool reads = std::ranges::any_of(g[op].operands, [&](ValueId v) { return v && from[v.index] && !stops(v); });
     for (ValueId v : g[op].results) from[v.index] = from[v.index] || reads;
   }
+  return from;
+}
+
+// Whether a tensor with all axes of the reference is made from the load. Otherwise nothing gives the load a loop for an axis
+// that it lacks, as where a squeeze drops that axis of the tensors that it is read with.
+bool leads_to_full(const Prepared& p, const std::string& load, const std::vector<size_t>& order) {
+  const std::vector<bool> from = made_from(p, load, [](ValueId) { return false; });
   for (uint32_t i = 0; i < from.size(); ++i)
-    if (from[i] && is_full(ValueId(i))) return true;
+    if (from[i] && is_full(p, ValueId(i), order)) return true;
   return false;
+}
+
+// Whether an output is made from the load by tensors that all lack an axis of the reference, as where the axis has one
+// element in this run. The loops of such an output are others than those of the reference.
+bool leads_past_full(const Prepared& p, const std::string& load, const std::vector<size_t>& order) {
+  const auto full = [&](ValueId v) { return is_full(p, v, order); };
+  const std::vector<bool> from = made_from(p, load, full);
+  return std::ranges::any_of(outputs(p.w.graph()), [&](const OutputRef& out) {
+    return p.w.graph().is_tensor(out.value) && from[out.value.index] && !full(out.value);
+  });
 }
 
 // The loads that are to go through shared memory, and the axis that their tile has beside the innermost one.
@@ -191,8 +210,9 @@ class TransposeWriter {
   std::vector<std::string> loads_ahead() const {
     std::vector<std::string> result;
     const auto along = along_without_turned();
+    const auto order = order_of(writer_.graph(), writer_.tensor(p.reference));
     std::ranges::copy_if(p.loads, std::back_inserter(result), [&](const std::string& load) {
-      return !is_turned(load) && std::ranges::count(along, load) > 0;
+      return !is_turned(load) && std::ranges::count(along, load) > 0 && !leads_past_full(p, load, order);
     });
     return result;
   }

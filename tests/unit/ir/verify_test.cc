@@ -292,6 +292,15 @@ TEST(Verify, TypesAndShapes) {
   EXPECT_EQ(broken([](Graph& g) { g[g.regions[0].ops.back()].operands[1] = *find_value(g, "x"); }), "E0213 %x");
 }
 
+TEST(Verify, ABroadcastOfAReshapeHasExtent1) {
+  Graph g = fusion("f");
+  const ValueId x = input(g, "x", Dtype::kFloat, {constant_index(g, 128)});
+  output(g, reshape(g, x, {constant_index(g, 2), constant_index(g, 64)}, "y"));
+  EXPECT_FALSE(find_error(g));
+  g[g.tensor_of(*find_value(g, "y")).logical[1]].iter_type = IterType::kBroadcast;
+  EXPECT_EQ(found(g), "E0203 %y");
+}
+
 // Random damage to valid graphs: the verifier always answers and never crashes, and accepted graphs work for later
 // code.
 class Damage {

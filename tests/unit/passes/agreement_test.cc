@@ -274,9 +274,9 @@ TEST(Agreement, ABroadcastSplitWithHoles) {
 
 TEST(Agreement, ANestWithoutPointsShowsNoDifference) {
   const auto in = [](const std::string& extent) {
-    return scheduled("fusion @f {\n %m = size\n %x = input f32[" + extent +
-                         ", %m] contiguous\n %y = neg %x\n output %y\n}",
-                     "split %y.i1 by 1 outer -> a, b");
+    return scheduled(
+        "fusion @f {\n %m = size\n %x = input f32[" + extent + ", %m] contiguous\n %y = neg %x\n output %y\n}",
+        "split %y.i1 by 1 outer -> a, b");
   };
   EXPECT_NE(text_of(nest(in("2"), "y.a", "y.b").difference), "none");
   EXPECT_EQ(text_of(nest(in("0"), "y.a", "y.b").difference), "none");
@@ -307,7 +307,8 @@ TEST(Agreement, AnInputWithoutElementsContradictsTheFacts) {
     %z = input i64[1, 0] contiguous
     %y = ne %t, %z : bool[1, ?]
     output %y
-  })", "");
+  })",
+                            "");
   for (const char* a : {"z.i0", "z.i1", "t.i0"})
     for (const char* b : {"x.i0", "x.i1", "q.i0"}) {
       const Agreement r = elements(g, a, b), turned = elements(g, b, a);

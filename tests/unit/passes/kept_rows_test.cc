@@ -21,6 +21,12 @@ TEST(KeptRows, FewRowsTakeOneAccessOfEachThread) {
   EXPECT_EQ(all, (std::vector<int64_t>{1, 2, 4, 8, 16, 32}));
 }
 
+TEST(KeptRows, AnAccessMayBeMoreThanTheElementsOfAThread) {
+  // Sixteen elements of one byte, where eight are tried too.
+  const KeptRows bytes{.rows = 3, .accesses = 400, .vector = 16, .are_few = true, .has_full_vectors = true};
+  EXPECT_EQ(elements_of_thread(bytes, kH100), (std::vector<int64_t>{32}));
+}
+
 TEST(KeptRows, RowsThatAreOnTheGpuAtOnceDoTheSame) {
   EXPECT_EQ(first({.rows = 384, .accesses = 3, .vector = 8, .bytes = 2}), 8);
   EXPECT_EQ(first({.rows = 400, .accesses = 28, .vector = 1, .bytes = 4}), 4);
