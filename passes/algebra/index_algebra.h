@@ -189,7 +189,6 @@ class IndexAlgebra {
     bool canonical = false;
     DivMod result;
   };
-
   size_t symbol_index(int id) const;  ///< symbols_.size() if there is none
 
   // index_algebra.cc: normal form

@@ -76,6 +76,8 @@ inline constexpr int64_t kMostHeldOfColumns = 4;
 inline constexpr int64_t kBytesOfLine = 128;
 inline constexpr int64_t kNarrowBytes = 4;
 inline constexpr int64_t kNarrowestBytes = 2;
+inline constexpr int64_t kNarrowestUnroll = 16;     // accesses of so few bytes, of a thread under way together
+inline constexpr int64_t kNarrowestRegisters = 64;  // of such a thread
 inline constexpr int64_t kManyHeldOfColumns = 8;
 inline constexpr int64_t kLongWalk = 32768;  // elements of a column above which a GPU should not be left half empty
 

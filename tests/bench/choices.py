@@ -7,7 +7,7 @@ Needs the Python package (PYTHONPATH=build/python) and PyTorch. Tuning takes abo
 schedulers choose badly; several cards tune by different seeds (CUDA_VISIBLE_DEVICES) into files that may be put together. Each line of the file
 holds a shape, the choice and its microseconds, and the fastest neighbour of the choice and its microseconds.
 
-`tuned_h100.jsonl.gz` holds 1137 shapes by four seeds (700 to 703), tuned on four H100 on 2026-11-27 at commit 1d977ea2.
+`tuned_h100.jsonl.gz` holds 1170 shapes by four seeds (700 to 703), tuned on four H100 on 2026-11-27 at commit 7690e375.
 
 `--against` plans the file's shapes again, which takes milliseconds each and no GPU, and prints those whose choice is another now: GAIN if it
 has become what was the fastest, LOSS? if it was the fastest before (another is as fast at best), and the rest without a word. A table in front
