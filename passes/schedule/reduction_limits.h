@@ -79,6 +79,7 @@ inline constexpr int64_t kNarrowestBytes = 2;
 inline constexpr int64_t kNarrowestUnroll = 16;     // accesses of so few bytes, of a thread under way together
 inline constexpr int64_t kNarrowestRegisters = 64;  // of such a thread
 inline constexpr int64_t kManyHeldOfColumns = 8;
-inline constexpr int64_t kLongWalk = 32768;  // elements of a column above which a GPU should not be left half empty
+inline constexpr int64_t kNarrowThreads = 1536;  // of a multiprocessor, which leave a thread 40 registers
+inline constexpr int64_t kLongWalk = 32768;      // elements of a column above which a GPU should not be left half empty
 
 }  // namespace fusebox

@@ -79,6 +79,9 @@ TEST(ReductionScheduler, ChoosesBySize) {
       ask("reduction", kColumnSum, {{768, 106977}}),
       "reduction axes outer form passes vector 1 in_vectors , merge last lanes 64 warps 8 unroll 16 rows 1 slices "
       "1 threads 512 blocks 2");
+  EXPECT_EQ(ask("reduction", kColumnSum, {{128, 70767}}),
+            "reduction axes outer form passes vector 1 in_vectors , merge last lanes 64 warps 4 unroll 8 rows 1 slices "
+            "1 threads 256 blocks 4");
   EXPECT_EQ(ask("reduction", kTotalSum, {{16384, 4096}}),
             "reduction axes inner form passes vector 8 in_vectors x merge first lanes 256 warps 1 unroll 4 rows 1 "
             "slices 528 threads 256 blocks 4");
