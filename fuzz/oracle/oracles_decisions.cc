@@ -304,8 +304,11 @@ std::optional<Mutation> draw_extent(RandomSource& random, const Case& from) {
   const auto now = evaluate_integer(from.fusion(), *find_value(from.fusion(), drawn->parameters[0]), sizes);
   if (!now) return drawn;
   const SizeClass own = class_of_size(*now);
+  // A class of large sizes has more of them than can be listed.
+  constexpr int kAbove = 256, kBelow = 64;
   std::vector<int64_t> same;
-  for (int64_t n = std::max<int64_t>(*now - own.divisor * 64, 0); n <= own.most; n += own.divisor)
+  int64_t n = std::max<int64_t>(*now - own.divisor * kBelow, 0);
+  for (int i = 0; i < kBelow + kAbove && n <= own.most - own.divisor; ++i, n += own.divisor)
     if (n != *now && class_of_size(n) == own) same.push_back(n);
   if (!same.empty()) drawn->parameters[1] = std::to_string(random.pick(same));
   return drawn;

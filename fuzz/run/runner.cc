@@ -408,6 +408,13 @@ std::vector<Finding> judge_case(const Case& c, const RunnerOptions& options, uin
                     .defects = options.defects,
                     .step_limit = options.step_limit,
                     .field_changes = options.field_changes});
+  try {
+    run.arguments();
+  } catch (const Error& e) {
+    // Inputs that no memory holds.
+    ++s.refusals[code_text(e.code)];
+    return {};
+  }
   const bool is_alone = options.field_changes >= kFieldChangesAlone;
   if (s.judged.size() < oracle_rows().size()) s.judged.resize(oracle_rows().size());
   for (size_t i = 0; i < oracle_rows().size(); ++i) {

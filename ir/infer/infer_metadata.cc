@@ -34,8 +34,10 @@ Axis stretched(InferContext& c, const Axis& axis, ValueId size, size_t index) {
   result.extent = wanted;
   // Whether a symbolic axis is stretched is not known before it is resolved, even if its size is.
   if (from == 1 && axis.type != IterType::kSymbolic) return broadcast_axis(c.g, wanted);
-  // An extent that is known not to be 1 must equal the size.
-  if (may_be_one) result.type = to == 1 ? IterType::kIteration : IterType::kSymbolic;
+  // An extent that is known not to be 1 must equal the size. A size that resolving has fixed to 1 is known before the axes
+  // that have it are resolved: such an axis may become a broadcast.
+  const bool is_open = to != 1 || (!from && is_fixed_to_one(c.g, wanted));
+  if (may_be_one) result.type = is_open ? IterType::kSymbolic : IterType::kIteration;
   return result;
 }
 

@@ -24,7 +24,7 @@ class Unroller {
     const OpId def = g_[buffer].def;
     if (!def || g_[def].kind != OpKind::kAllocate || g_.tensor_of(buffer).memory != MemoryType::kLocal) return false;
     const auto elements = constant_integer(g_, g_[def].operands[0]);
-    return elements && *elements > 1 && *elements * size_bytes(g_[buffer].dtype) <= kMostBytes;
+    return elements && *elements > 1 && *elements <= kMostBytes / size_bytes(g_[buffer].dtype);
   }
 
   // Whether the region reads or writes a buffer in registers at an index that is made of `varying` values, and adds the

@@ -72,11 +72,11 @@ class StoragePlanner {
                   "its part in a thread has no constant size; split by constants, inline it further in, or keep it in "
                   "shared or global memory",
                   plan_.place_of(b.value));
-    const int64_t bytes = *count * size_bytes(g_[b.value].dtype);
-    if (bytes > kLargestLocal)
+    const int64_t bytes = size_bytes(g_[b.value].dtype);
+    if (*count > kLargestLocal / bytes)
       throw Error(ErrorCode::kIllegalAllocation,
-                  "its part in a thread takes " + std::to_string(bytes) + " bytes, over " +
-                      std::to_string(kLargestLocal) + "; inline it further in",
+                  "its part in a thread takes " + std::to_string(*count) + " elements of " + std::to_string(bytes) +
+                      " bytes, over " + std::to_string(kLargestLocal) + " bytes; inline it further in",
                   plan_.place_of(b.value));
     b.elements = *count;
   }
@@ -88,7 +88,7 @@ class StoragePlanner {
     std::vector<DomainId> domains;
     for (size_t i : a.places) domains.push_back(loop[i]);
     const auto elements = view.algebra.constant_value(view.own.elements(domains));
-    if (!elements || *elements * 16 > kLargestLocal)
+    if (!elements || *elements > kLargestLocal / 16)
       throw Error(ErrorCode::kIllegalReduction,
                   "a thread would keep an accumulator for each of a " + std::string(elements ? "large" : "symbolic") +
                       " number of elements; parallelize its iteration loops, or inline it further in",

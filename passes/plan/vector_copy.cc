@@ -157,10 +157,10 @@ VectorCopy plan_vector_copy(const KernelPlan& plan, StatementView& view, VectorN
   const auto& loop = loop_of(g.tensor_of(to));
   const std::string place = plan.place_of(to) + "." + g[loop.back()].name;
   const auto width = algebra.constant_value(view.own.extent(loop.back()));
-  const int64_t bytes = width ? *width * size_bytes(g[to].dtype) : 0;
-  if (!width || *width < 1 || (*width & (*width - 1)) != 0 || bytes > 16)
+  if (!width || *width < 1 || (*width & (*width - 1)) != 0 || *width > 16 / size_bytes(g[to].dtype))
     throw Error(ErrorCode::kIllegalVectorize,
                 "a vector is a power of two of elements, 16 bytes at most; split by such a factor", place);
+  const int64_t bytes = *width * size_bytes(g[to].dtype);
   if (g[to].dtype != g[from].dtype)
     throw Error(ErrorCode::kIllegalVectorize, "a vectorized copy keeps the dtype; cast in an op of its own", place);
   const int node = static_cast<int>(view.path.back());

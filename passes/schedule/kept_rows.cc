@@ -25,7 +25,8 @@ std::vector<int64_t> elements_at_once(const KeptRows& r, const DeviceProperties&
   if (r.are_few && in_warp <= 2 && in_warp * r.vector <= kLeastElements) return {in_warp * r.vector};
   std::vector<int64_t> result;
   for (int64_t accesses = 1; accesses <= kUnroll; accesses *= 2) {
-    const int64_t threads = ceil_div(r.accesses, accesses) * device.warp;
+    // The product of more warps than any block has could wrap.
+    const int64_t threads = std::min(ceil_div(r.accesses, accesses), device.block_threads) * device.warp;
     const bool may_fill = threads >= kThreadsOfKeptRows && r.stores_rows;
     const int64_t held = device.multiprocessors * (may_fill ? device.threads * 7 / 8 : device.threads / 2);
     const bool fits = threads <= kThreadsOfFewRows && r.rows <= held / threads;

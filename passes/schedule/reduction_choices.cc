@@ -406,11 +406,11 @@ class Chooser : public ReductionFacts {
   // The warps that hold a row of which each thread keeps `chunks` vectors, in so many bytes an element. Nothing if a
   // block has no such threads or registers.
   std::optional<int64_t> warps_of_row(int64_t chunks, int64_t bytes) const {
-    const int64_t warps = std::max<int64_t>(ceil_div(accesses_of_warp(), chunks), 1),
-                  threads = warps * view_.device.warp;
+    const int64_t warps = std::max<int64_t>(ceil_div(accesses_of_warp(), chunks), 1);
     const int64_t registers = registers_of(chunks, bytes);
-    if (threads > view_.device.block_threads || registers > kMostRegisters ||
-        threads * registers > view_.device.registers)
+    // The product of warps that are too many would wrap.
+    if (warps > view_.device.block_threads / view_.device.warp || registers > kMostRegisters ||
+        warps * view_.device.warp * registers > view_.device.registers)
       return std::nullopt;
     return warps;
   }

@@ -370,7 +370,7 @@ Tile choose_tile(const DeviceProperties& device, const TiledSizes& sizes, int64_
                  int64_t bytes) {
   const bool is_large = sizes.shorter() >= 4 * kLargeTile, has_single_halves = vector == 1 && is_narrow;
   const auto all = static_cast<double>(device.multiprocessors);
-  int64_t side = is_large && !has_single_halves ? kLargeTile : std::max(kLeastTile, 8 * vector);
+  int64_t side = is_large && !has_single_halves ? kLargeTile : std::clamp(8 * vector, kLeastTile, kLargeTile);
   // Several blocks of a multiprocessor share its memory.
   while (side > kLeastTile && 2 * side * side * bytes > device.shared_block_bytes) side /= 2;
   while (side > kLeastTile && (sizes.tiles(side) < all || sizes.shorter() <= side / 2)) side /= 2;

@@ -10,6 +10,19 @@
 
 namespace fusebox::aten {
 
+namespace {
+
+// The bound of complex numbers whose parts are rounded to a dtype. Parts that moved may round to another number, at least the
+// smallest one away, or to an infinity.
+at::Tensor bound_of_parts(const Carried& c, Dtype part) {
+  const at::Tensor largest = at::amax(at::abs(at::view_as_real(c.value.contiguous())), -1);
+  const at::Tensor reach = at::nan_to_num(largest, 0.0, kInfinity) + c.bound;
+  const at::Tensor near = c.bound * (1 + 0x1p-20) + reach.clamp_min(least_normal(part)) * (2 * ulp_of(part, 1.0));
+  return at::where(c.bound > 0, at::where(reach < overflow_of(part), near, kInfinity), 0.0);
+}
+
+}  // namespace
+
 Carried Evaluator::cast(Carried c, Dtype to) {
   if (c.dtype == to) return c;
   const Carrier from = carrier_of(c.dtype), into_carrier = carrier_of(to);
@@ -23,10 +36,7 @@ Carried Evaluator::cast(Carried c, Dtype to) {
       // A part that may be infinite is no bounded step away in a wider dtype.
       if (to == Dtype::kComplexDouble) c = in_sums(std::move(c));
       Carried r = to == Dtype::kComplexDouble ? c : rounded(c.value.clone(), to);
-      // Parts that moved may round to another number.
-      r.bound = c.exact() ? at::Tensor()
-                          : at::add(at::mul(c.bound, 1 + 0x1p-20),
-                                    at::mul(at::nan_to_num(at::abs(r.value), 0.0, 0.0), 0x1p-22));
+      if (!c.exact()) r.bound = bound_of_parts(c, real_of(to));
       r.zero_sign = c.zero_sign;
       r.dtype = to;
       return r;

@@ -26,6 +26,15 @@ double depth_of(int64_t count) {
   return std::min(n, 16 + 5 * std::log2(n) + n * 0x1p-15);
 }
 
+// Whether an element may be rounded to the accumulator and then to the result, or to the result alone.
+bool is_rounded_twice(Dtype operand, Dtype declared) {
+  return loses_digits(operand, declared) && declared != compute_dtype(declared);
+}
+at::Tensor first_rounding(const at::Tensor& value, Dtype declared) {
+  return at::nan_to_num(at::abs(value), 0.0, 0.0) * unit_roundoff(declared) +
+         ulp_of(real_of(compute_dtype(declared)), 0.0);
+}
+
 // Reduces over one axis after another, the last one first. Axes of no element come at the end, so that a tensor of
 // [2^55, 0] elements becomes one of [0], not of [2^55]. `reduce` keeps the axis that it is given, with one element.
 template <class Reduce>
@@ -193,6 +202,10 @@ Carried Evaluator::sum(Dtype declared, const Carried& x, at::IntArrayRef axes, i
     Carried r = x;
     r.value = std::move(value);
     if (!x.exact()) r.bound = sums_of_bounds(x, axes, r.value);
+    if (is_rounded_twice(x.dtype, declared)) {
+      const at::Tensor first = first_rounding(r.value, declared);
+      r.bound = r.exact() ? first : r.bound + first;
+    }
     r = cast(std::move(r), declared);
     r.zero_sign = false;
     return r;
@@ -248,6 +261,8 @@ Carried Evaluator::product(Dtype declared, const Carried& given, at::IntArrayRef
     const auto roundings = static_cast<double>(loses_digits(x.dtype, declared) ? 2 * count : count);
     error = (at::nan_to_num(at::abs(value), 0.0, 0.0) + spread) * (parts * roundings * unit_roundoff(declared));
     error = at::where(at::logical_and(risky, at::logical_not(settled)), kInfinity, error);
+  } else if (count == 1 && is_rounded_twice(x.dtype, declared)) {
+    error = first_rounding(value, declared);
   }
   // An infinity times a kernel's initial value may make NaN in either part.
   if (carrier_of(declared) == Carrier::kComplex)
