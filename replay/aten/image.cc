@@ -389,8 +389,12 @@ Image sum_of_product(const Operand& a, const Image& b, const Operand& c) {
 }  // namespace
 
 Image image_of(OpKind kind, double y, std::span<const Operand> o) {
-  for (const Operand& x : o)
-    if (x.v != x.v) return kAnything;
+  const auto is_nan = [](const Operand& x) { return x.v != x.v; };
+  if (std::ranges::any_of(o, is_nan)) {
+    // A NaN beside numbers that are not exact makes NaN of all of them, but the power 0 of NaN is 1.
+    const bool is_certain = std::ranges::any_of(o, is_certain_nan) && y != y && kind != OpKind::kPow;
+    return is_certain ? kOutside : kAnything;
+  }
   switch (kind) {
     case OpKind::kLerp:
       return sum_of_product(o[0], sum(o[1], negated(o[0])), o[2]);

@@ -50,7 +50,7 @@ struct Truth {
 };
 
 Truth compare_reals(OpKind kind, const Operand& a, const Operand& b) {
-  const bool sure = a.exact() && b.exact();
+  const bool sure = (a.exact() && b.exact()) || is_certain_nan(a) || is_certain_nan(b);
   switch (kind) {
     case OpKind::kEq:
       return {a.v == b.v, sure || a.hi < b.lo || b.hi < a.lo};

@@ -26,6 +26,13 @@ double depth_of(int64_t count) {
   return std::min(n, 16 + 5 * std::log2(n) + n * 0x1p-15);
 }
 
+// False where an element is NaN in every implementation, and with it the sum or product. Of a complex NaN one part may be a
+// number.
+at::Tensor may_be_number(const Carried& x, at::IntArrayRef axes, Dtype declared) {
+  if (x.exact() || carrier_of(declared) != Carrier::kReal) return at::scalar_tensor(true, at::kBool);
+  return at::sum(at::logical_and(at::isnan(x.value), x.bound == 0), axes) == 0;
+}
+
 // Whether an element may be rounded to the accumulator and then to the result, or to the result alone.
 bool is_rounded_twice(Dtype operand, Dtype declared) {
   return loses_digits(operand, declared) && declared != compute_dtype(declared);
@@ -220,7 +227,8 @@ Carried Evaluator::sum(Dtype declared, const Carried& x, at::IntArrayRef axes, i
       error = error + static_cast<double>(count) * ulp_of(real_of(compute_dtype(declared)), 0.0);
     error = at::where(sizes + error < accumulator_overflow(declared), error, kInfinity);
   }
-  return finish_sum(std::move(value), spread, error, declared, count > 1);
+  const at::Tensor open = may_be_number(x, axes, declared);
+  return finish_sum(std::move(value), at::where(open, spread, 0.0), at::where(open, error, 0.0), declared, count > 1);
 }
 
 Carried Evaluator::finish_sum(at::Tensor value, const at::Tensor& spread, const at::Tensor& error, Dtype declared,
@@ -267,6 +275,9 @@ Carried Evaluator::product(Dtype declared, const Carried& given, at::IntArrayRef
   // An infinity times a kernel's initial value may make NaN in either part.
   if (carrier_of(declared) == Carrier::kComplex)
     error = at::where(at::isfinite(rounded(value, declared).value), error, kInfinity);
+  const at::Tensor open = may_be_number(x, axes, declared);
+  spread = at::where(open, spread, 0.0);
+  error = at::where(open, error, 0.0);
   if (carrier_of(declared) == Carrier::kReal) return finish_reduction(std::move(value), spread, error, declared);
   Carried r = rounded(std::move(value), declared);
   r.zero_sign = false;

@@ -57,6 +57,9 @@ struct Operand {
   bool exact() const { return b == 0; }
   bool contains(double x) const { return lo <= x && x <= hi; }
 };
+// Whether every implementation has NaN here.
+inline bool is_certain_nan(const Operand& x) { return x.v != x.v && x.exact(); }
+
 inline Operand operand(double v, double b, double overflow, bool zero_sign) {
   Operand o{v, b, v, v, zero_sign};
   if (b == 0) return o;

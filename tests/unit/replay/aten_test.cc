@@ -339,6 +339,23 @@ TEST_F(Aten, BoundsOfNothingOrAnythingHoldForEachElement) {
   EXPECT_EQ(bounds(), expected);
 }
 
+TEST_F(Aten, ANanForCertainStaysOneBesideNumbersThatAreNotExact) {
+  const auto bound_of = [&](const std::string& lines) {
+    (void)run("fusion @f {\n  %x = input f32[1] contiguous\n  %r = rsqrt %x\n  %n = input f32[1] contiguous\n" + lines +
+                  "  output %y\n}\n",
+              {made("f32[1] constant 7.0 7.0"), list(Dtype::kFloat, {1}, {NAN})});
+    const TensorData& bound = last_.outputs.at(0).bound;
+    return last_.outputs.at(0).is_exact() ? 0.0 : to_double(bound.dtype, load_element(bound, 0));
+  };
+  EXPECT_GT(bound_of("  %y = add %r, 1.0_f32\n"), 0);
+  for (const std::string op : {"add", "maximum", "minimum", "truediv", "eq", "lt", "ge"})
+    EXPECT_EQ(bound_of("  %y = " + op + " %r, %n\n"), 0) << op;
+  EXPECT_EQ(bound_of("  %c = cat [%r, %n] axis 0\n  %y = sum %c over [0]\n"), 0);
+  EXPECT_EQ(bound_of("  %c = cat [%r, %n] axis 0\n  %y = prod %c over [0]\n"), 0);
+  // The power 0 of NaN is 1.
+  EXPECT_EQ(bound_of("  %y = pow %n, %r\n"), INFINITY);
+}
+
 TEST_F(Aten, PadTakesPaddingAwayToo) {
   const std::string end = "\n  output %y\n}";
   EXPECT_EQ(
