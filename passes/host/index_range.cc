@@ -24,10 +24,13 @@ struct Launch {
   std::map<ValueId, std::vector<std::optional<int64_t>>> shapes;  // by the kernel's tensor parameter
 };
 
+// What has to fit: every index in 32 bits, or the end of every loop in 64.
+enum class Limit { kIndices32, kLoops64 };
+
 class KernelRanges {
  public:
-  KernelRanges(const Graph& kernel, const Launch& launch, const Defects& defects)
-      : g_(kernel), launch_(launch), defects_(defects) {
+  KernelRanges(const Graph& kernel, const Launch& launch, Limit limit, const Defects& defects)
+      : g_(kernel), launch_(launch), limit_(limit), defects_(defects) {
     ranges_.resize(kernel.values.size());
     for (size_t i = 0; i < kernel.values.size(); ++i)
       if (const auto constant = constant_integer(kernel, ValueId(i))) ranges_[i] = Range{*constant, *constant};
@@ -35,7 +38,7 @@ class KernelRanges {
 
   void set(ValueId v, int64_t value) { ranges_[v.index] = Range{value, value}; }
 
-  // False at the first index that leaves 32 bits or whose range is unknown.
+  // False at the first index that leaves 32 bits or whose range is unknown, or at the first loop that ends beyond 64 bits.
   bool walk(RegionId region) {
     for (OpId id : g_[region].ops) {
       const Op& op = g_[id];
@@ -51,7 +54,7 @@ class KernelRanges {
       if (op.kind == OpKind::kWithin) within(op);
       for (ValueId v : op.results) {
         if (g_.is_tensor(v)) continue;
-        ranges_[v.index] = range(op);
+        ranges_[v.index] = limited(range(op));
         if (g_[v].dtype == Dtype::kIndex && !fits(ranges_[v.index])) return false;
       }
       for (RegionId inner : op.regions)
@@ -62,13 +65,22 @@ class KernelRanges {
 
  private:
   bool fits(const std::optional<Range>& r) const {
+    if (limit_ == Limit::kLoops64) return true;
     if (!r) return defects_.has(Defect::kIndexRangeUnknown);
     return r->low >= INT32_MIN && r->high <= INT32_MAX;
+  }
+
+  // Numbers just beyond 64 bits stand for all numbers further out, so that products of them stay within 128.
+  std::optional<Range> limited(std::optional<Range> r) const {
+    constexpr Wide kBeyond = Wide{1} << 63;
+    if (limit_ == Limit::kLoops64 && r) r = Range{std::max(r->low, -kBeyond - 1), std::min(r->high, kBeyond)};
+    return r;
   }
 
   // A loop adds the step to its index until the index reaches or passes the end.
   bool loop(const Op& op) {
     const auto start = of(op.operands[0]), stop = of(op.operands[1]), step = of(op.operands[2]);
+    if (limit_ == Limit::kLoops64 && stop && stop->high > INT64_MAX) return false;
     if (!start || !stop || !step || step->low < 1) return fits(std::nullopt);
     const Wide last = stop->high - (defects_.has(Defect::kIndexRangeLoop) ? 2 : 1);
     ranges_[g_[op.regions[0]].index.index] = Range{start->low, std::max(start->low, last)};
@@ -188,14 +200,13 @@ class KernelRanges {
 
   const Graph& g_;
   const Launch& launch_;
+  Limit limit_;
   const Defects& defects_;
   std::vector<std::optional<Range>> ranges_;
 };
 
-}  // namespace
-
-bool fits_in_32_bits(const Graph& kernel, const Graph& launch, const Bindings& bindings, const InputStrides& strides,
-                     const Defects& defects) {
+bool fits(const Graph& kernel, const Graph& launch, const Bindings& bindings, const InputStrides& strides, Limit limit,
+          const Defects& defects) {
   Bindings known = bindings;
   const Op* call = nullptr;
   for (OpId id : launch[Graph::body()].ops) {
@@ -204,7 +215,10 @@ bool fits_in_32_bits(const Graph& kernel, const Graph& launch, const Bindings& b
     if (op.kind != OpKind::kTensorStride) continue;
     const auto it = strides.find(launch[op.operands[0]].name);
     const auto axis = static_cast<size_t>(op.attrs.integer(AttrKey::kAxis));
-    if (it == strides.end() || axis >= it->second.size()) return false;
+    if (it == strides.end() || axis >= it->second.size()) {
+      if (limit == Limit::kLoops64) continue;
+      return false;
+    }
     known[op.results[0].index] = ConstantBits{static_cast<uint64_t>(it->second[axis]), 0};
   }
   if (call == nullptr) return true;
@@ -219,13 +233,25 @@ bool fits_in_32_bits(const Graph& kernel, const Graph& launch, const Bindings& b
     for (DomainId d : launch.tensor_of(argument).logical)
       host.shapes[parameters[i]].push_back(evaluate_size(launch, d, known));
   }
-  KernelRanges ranges(kernel, host, defects);
+  KernelRanges ranges(kernel, host, limit, defects);
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (kernel.is_tensor(parameters[i])) continue;
     if (const auto value = evaluate_integer(launch, call->operands[kFirstArgument + i], known))
       ranges.set(parameters[i], *value);
   }
   return ranges.walk(Graph::body());
+}
+
+}  // namespace
+
+bool fits_in_32_bits(const Graph& kernel, const Graph& launch, const Bindings& bindings, const InputStrides& strides,
+                     const Defects& defects) {
+  return fits(kernel, launch, bindings, strides, Limit::kIndices32, defects);
+}
+
+bool loops_fit_in_64_bits(const Graph& kernel, const Graph& launch, const Bindings& bindings,
+                          const InputStrides& strides, const Defects& defects) {
+  return fits(kernel, launch, bindings, strides, Limit::kLoops64, defects);
 }
 
 }  // namespace fusebox

@@ -26,4 +26,9 @@ using InputStrides = std::map<std::string, std::vector<int64_t>, std::less<>>;
 bool fits_in_32_bits(const Graph& kernel, const Graph& launch, const Bindings& bindings, const InputStrides& strides,
                      const Defects& defects = {});
 
+// Whether every loop of a kernel with 64-bit indices ends within 64 bits, as far as the host knows. A schedule may ask for
+// more: splits by 2^31, whose parts are merged again.
+bool loops_fit_in_64_bits(const Graph& kernel, const Graph& launch, const Bindings& bindings,
+                          const InputStrides& strides, const Defects& defects = {});
+
 }  // namespace fusebox

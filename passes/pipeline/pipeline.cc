@@ -52,9 +52,10 @@ int choose_index_bits(const Graph& g, const Bindings& bindings) {
 
 namespace {
 
-// `crossings`: the layouts of tensors that ATen segments make and read.
-bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, const std::vector<BoundInput>& given,
-             const Defects& defects, const std::map<std::string, TensorLayout>& crossings) {
+// Whether `fits` holds of all kernels. `crossings`: the layouts of tensors that ATen segments make and read.
+bool all_fit(decltype(fits_in_32_bits)& fits, const Compiled& c, const Bindings& bindings, const Graph& fusion,
+             const std::vector<BoundInput>& given, const Defects& defects,
+             const std::map<std::string, TensorLayout>& crossings) {
   InputStrides strides;
   for (const auto& [name, layout] : crossings) strides[name] = layout.strides;
   const Rebinder rebinder(fusion, bindings);
@@ -71,7 +72,7 @@ bool all_fit(const Compiled& c, const Bindings& bindings, const Graph& fusion, c
       const bool is_given = def && (launch[def].kind == OpKind::kInput || launch[def].kind == OpKind::kSize);
       if (!is_given) known[v].reset();
     }
-    if (!fits_in_32_bits(c.kernels[i], launch, known, strides, defects)) return false;
+    if (!fits(c.kernels[i], launch, known, strides, defects)) return false;
   }
   return true;
 }
@@ -315,11 +316,15 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
       .defects = options.defects, .sizes = sizes, .known = options.known, .digest_plans = options.digest_plans};
   lower_segments(compiled, lowering);
   if (options.index_bits == 0 && compiled.index_bits == 32 &&
-      !all_fit(compiled, bindings, fusion, options.inputs, options.defects, layouts.known()) &&
+      !all_fit(fits_in_32_bits, compiled, bindings, fusion, options.inputs, options.defects, layouts.known()) &&
       !options.defects.has(Defect::kIndexWidthNarrow)) {
     compiled.index_bits = 64;
     lower_segments(compiled, lowering);
   }
+  if (compiled.index_bits == 64 &&
+      !all_fit(loops_fit_in_64_bits, compiled, bindings, fusion, options.inputs, options.defects, layouts.known()))
+    throw Error(ErrorCode::kScalarOverflow, "a loop of the schedule ends beyond 64 bits; split by smaller factors",
+                "@" + fusion.name);
   compiled.host = build_host_program(compiled.concretized, compiled.segmentation, compiled.launches, options.defects);
 }
 
@@ -364,10 +369,14 @@ bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindi
     if (again != compiled.segmentation) return false;
     crossings = layouts.known();
   }
+  const auto fit = [&](decltype(fits_in_32_bits)& fits) {
+    return all_fit(fits, compiled, bindings, fusion, options.inputs, options.defects, crossings);
+  };
+  if (compiled.index_bits == 64 && !fit(loops_fit_in_64_bits)) return false;
   if (options.index_bits != 0) return options.index_bits == compiled.index_bits;
   if (choose_index_bits(compiled.concretized, sizes) == 64) return compiled.index_bits == 64;
   // A program with 64 bits does not tell whether 32 would do here.
-  return compiled.index_bits == 32 && all_fit(compiled, bindings, fusion, options.inputs, options.defects, crossings);
+  return compiled.index_bits == 32 && fit(fits_in_32_bits);
 }
 
 CompileAttempt try_compile(const Graph& fusion, const Bindings& bindings, const CompileOptions& options) {
