@@ -263,7 +263,9 @@ Carried Evaluator::rounded(at::Tensor value, Dtype declared) {
 
 Carried Evaluator::real_op(const Op& op, Dtype compute, Dtype declared, std::vector<Carried> operands) {
   std::atomic<bool> unsure_zero = false;
-  Loop loop{op.kind, compute, declared, {}, &ambiguous_, op.attrs.flag(AttrKey::kFast), is_by_cuda(op), &unsure_zero};
+  // ATen knows no approximations: a value without a bound is that of the exact op.
+  const bool is_fast = options_.bounds && op.attrs.flag(AttrKey::kFast);
+  Loop loop{op.kind, compute, declared, {}, &ambiguous_, is_fast, is_by_cuda(op), &unsure_zero};
   bool exact = true, zero_sign = true;
   std::vector<at::Tensor> inputs;
   for (const Carried& o : operands) {

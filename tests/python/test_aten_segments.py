@@ -156,3 +156,13 @@ def test_integers_at_their_edges(dtype):
     assert made[0].tolist() == [least, 0, 0, -3, 3, 0, 0, 1]
     assert made[1].tolist() == [0, 0, 0, -1, -1, 5, -1, 0]
     assert made[4].tolist()[5:7] == [0, -1]
+
+
+@needs_aten
+def test_a_quotient_of_8_bit_floats_is_rounded_to_float_first():
+    # 6 / 0.1 is 60 in float, half-way between two numbers of this dtype, and a little less before it is rounded to float.
+    text = 'fusion @f {\n  %s = input f8e5m2[2] contiguous\n  %y = div %s, 0.1_f64\n  output %y\n}\nsteps @f {\n  assign of [%y] name "a" by aten\n}\n'
+    fd = FusionDefinition.from_text(text)
+    x = torch.tensor([6.0, 3.0]).to(torch.float8_e5m2)
+    assert fd.execute([x])[0].float().tolist() == [64.0, 32.0]
+    fd.validate([x])
