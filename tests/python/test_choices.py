@@ -38,7 +38,7 @@ def test_reads_what_is_kept_beside_it():
     kept = SCRIPT.parent / "tuned_h100.jsonl.gz"
     run = subprocess.run([sys.executable, SCRIPT, "--families", "softmax,adam", "--against", kept], capture_output=True, text=True, check=True)
     assert "| softmax | 118 |" in run.stdout and "| swiglu |" not in run.stdout
-    assert "of 190 choices are others" in run.stdout
+    assert "of 235 choices are others" in run.stdout
 
 
 def test_needs_a_file():
