@@ -307,9 +307,10 @@ std::optional<Mutation> draw_extent(RandomSource& random, const Case& from) {
   // A class of large sizes has more of them than can be listed.
   constexpr int kAbove = 256, kBelow = 64;
   std::vector<int64_t> same;
-  int64_t n = std::max<int64_t>(*now - own.divisor * kBelow, 0);
-  for (int i = 0; i < kBelow + kAbove && n <= own.most - own.divisor; ++i, n += own.divisor)
-    if (n != *now && class_of_size(n) == own) same.push_back(n);
+  const int64_t first = std::max<int64_t>(*now - own.divisor * kBelow, 0);
+  const int64_t steps = std::min<int64_t>((own.most - first) / own.divisor, kBelow + kAbove);
+  for (int64_t i = 0; i <= steps; ++i)
+    if (const int64_t n = first + i * own.divisor; n != *now && class_of_size(n) == own) same.push_back(n);
   if (!same.empty()) drawn->parameters[1] = std::to_string(random.pick(same));
   return drawn;
 }
