@@ -38,8 +38,8 @@ bool is_rounded_twice(Dtype operand, Dtype declared) {
   return loses_digits(operand, declared) && declared != compute_dtype(declared);
 }
 at::Tensor first_rounding(const at::Tensor& value, Dtype declared) {
-  return at::nan_to_num(at::abs(value), 0.0, 0.0) * unit_roundoff(declared) +
-         ulp_of(real_of(compute_dtype(declared)), 0.0);
+  const at::Tensor rounding = at::abs(value) * unit_roundoff(declared) + ulp_of(real_of(compute_dtype(declared)), 0.0);
+  return at::where(at::isfinite(value), rounding, 0.0);
 }
 
 // Reduces over one axis after another, the last one first. Axes of no element come at the end, so that a tensor of
