@@ -26,11 +26,13 @@ double depth_of(int64_t count) {
   return std::min(n, 16 + 5 * std::log2(n) + n * 0x1p-15);
 }
 
-// False where an element is NaN in every implementation, and with it the sum or product. Of a complex NaN one part may be a
-// number.
-at::Tensor may_be_number(const Carried& x, at::IntArrayRef axes, Dtype declared) {
-  if (x.exact() || carrier_of(declared) != Carrier::kReal) return at::scalar_tensor(true, at::kBool);
-  return at::sum(at::logical_and(at::isnan(x.value), x.bound == 0), axes) == 0;
+// Takes the bound from a sum or product with an element that is NaN in every implementation. Of a complex NaN one part may be
+// a number.
+void settle_certain_nan(const Carried& x, at::IntArrayRef axes, Dtype declared, at::Tensor& spread, at::Tensor& error) {
+  if (x.exact() || carrier_of(declared) != Carrier::kReal) return;
+  const at::Tensor certain = at::sum(at::logical_and(at::isnan(x.value), x.bound == 0), axes) > 0;
+  spread = at::where(certain, 0.0, spread);
+  error = at::where(certain, 0.0, error);
 }
 
 // Whether an element may be rounded to the accumulator and then to the result, or to the result alone.
@@ -217,7 +219,7 @@ Carried Evaluator::sum(Dtype declared, const Carried& x, at::IntArrayRef axes, i
     r.zero_sign = false;
     return r;
   }
-  const at::Tensor spread = sums_of_bounds(in_sums(x), axes, value);
+  at::Tensor spread = sums_of_bounds(in_sums(x), axes, value);
   if (count > 1) {
     const at::Tensor sizes = at::sum(finite_sizes(x.value), axes) + spread;
     // Beyond the accumulator's range a partial sum may overflow or not, and two of both signs add up to NaN.
@@ -227,8 +229,8 @@ Carried Evaluator::sum(Dtype declared, const Carried& x, at::IntArrayRef axes, i
       error = error + static_cast<double>(count) * ulp_of(real_of(compute_dtype(declared)), 0.0);
     error = at::where(sizes + error < accumulator_overflow(declared), error, kInfinity);
   }
-  const at::Tensor open = may_be_number(x, axes, declared);
-  return finish_sum(std::move(value), at::where(open, spread, 0.0), at::where(open, error, 0.0), declared, count > 1);
+  settle_certain_nan(x, axes, declared, spread, error);
+  return finish_sum(std::move(value), spread, error, declared, count > 1);
 }
 
 Carried Evaluator::finish_sum(at::Tensor value, const at::Tensor& spread, const at::Tensor& error, Dtype declared,
@@ -275,9 +277,7 @@ Carried Evaluator::product(Dtype declared, const Carried& given, at::IntArrayRef
   // An infinity times a kernel's initial value may make NaN in either part.
   if (carrier_of(declared) == Carrier::kComplex)
     error = at::where(at::isfinite(rounded(value, declared).value), error, kInfinity);
-  const at::Tensor open = may_be_number(x, axes, declared);
-  spread = at::where(open, spread, 0.0);
-  error = at::where(open, error, 0.0);
+  settle_certain_nan(x, axes, declared, spread, error);
   if (carrier_of(declared) == Carrier::kReal) return finish_reduction(std::move(value), spread, error, declared);
   Carried r = rounded(std::move(value), declared);
   r.zero_sign = false;

@@ -23,7 +23,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 REGISTERS, THREADS, BLOCKS = 65536, 2048, 32  # of a multiprocessor
-OPTIONS = ["--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true", "--diag-suppress=177,186", "-DFUSEBOX_NUMERICS=4"]
+OPTIONS = re.findall(r'"(-[^"]+)"', (ROOT / "codegen/cuda_options.cc").read_text())  # of kernels
 INSTRUCTION = re.compile(r"\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\d+ )?\s*([A-Z0-9_.]+) ?(.*?);")
 
 

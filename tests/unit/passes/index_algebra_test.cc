@@ -5,16 +5,12 @@
 #include <limits>
 
 #include "ir/table/error.h"
+#include "tests/support/index_algebra_test_base.h"
 
 namespace fusebox {
 namespace {
 
-class IndexAlgebraTest : public testing::Test {
- protected:
-  Form num(int64_t value) { return a.constant(value); }
-  std::string text(Form value) { return a.to_string(value); }
-  IndexAlgebra a;
-};
+class IndexAlgebraTest : public IndexAlgebraTestBase {};
 
 TEST_F(IndexAlgebraTest, AddsAndMultipliesAsPolynomials) {
   const Form n = a.declare_symbol(0, "n");

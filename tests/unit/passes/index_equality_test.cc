@@ -1,17 +1,10 @@
 // Which index expressions the algebra finds equal, though their normal forms differ.
-#include <gtest/gtest.h>
-
-#include "passes/algebra/index_algebra.h"
+#include "tests/support/index_algebra_test_base.h"
 
 namespace fusebox {
 namespace {
 
-class IndexEqualityTest : public testing::Test {
- protected:
-  Form num(int64_t value) { return a.constant(value); }
-  std::string text(Form value) { return a.to_string(value); }
-  IndexAlgebra a;
-};
+class IndexEqualityTest : public IndexAlgebraTestBase {};
 
 TEST_F(IndexEqualityTest, LooksThroughOverlappingDigits) {
   const Form l = a.declare_loop(0, "l", num(36));
