@@ -15,6 +15,11 @@ bool is_integer_constant(const Graph& g, ValueId v, int64_t wanted) {
   return g.is_constant(v) && is_integral(g, v) && constant_integer(g, v) == wanted;
 }
 
+// The same value, or equal constants: a graph read from bytes may hold one constant under several ids.
+bool is_same(const Graph& g, ValueId a, ValueId b) {
+  return a == b || (a && b && g.is_constant(a) && g.is_constant(b) && g[a].dtype == g[b].dtype && g[a].constant == g[b].constant);
+}
+
 Dtype infer_dtype(const Graph& g, OpKind kind, const std::vector<ValueId>& operands, const Attrs& attrs) {
   std::vector<OperandType> types;
   types.reserve(operands.size());
@@ -37,7 +42,7 @@ std::optional<ValueId> fold(Graph& g, OpKind kind, const std::vector<ValueId>& o
 std::optional<ValueId> simplify(Graph& g, OpKind kind, const std::vector<ValueId>& v, Dtype dtype) {
   if (kind == OpKind::kWhere) {
     if (g.is_constant(v[0])) return to_bool(Dtype::kBool, *g[v[0]].constant) ? v[1] : v[2];
-    if (v[1] == v[2]) return v[1];
+    if (is_same(g, v[1], v[2])) return v[1];
     return std::nullopt;
   }
   if (kind == OpKind::kLogicalAnd || kind == OpKind::kLogicalOr) {
@@ -105,11 +110,12 @@ std::optional<ValueId> simplify(Graph& g, OpKind kind, const std::vector<ValueId
 // the same scalars as before.
 std::optional<ValueId> find_same(const Graph& g, Place place, OpKind kind, const std::vector<ValueId>& operands,
                                  const Attrs& attrs, Dtype dtype) {
+  const auto same = [&](ValueId a, ValueId b) { return is_same(g, a, b); };
   for (OpId id : g[place.region].ops) {
     if (place.before && id == place.before) break;
     const Op& op = g[id];
     if (op.kind == kind && op.results.size() == 1 && g[op.results[0]].kind == ValueKind::kScalar &&
-        g[op.results[0]].dtype == dtype && op.operands == operands && op.attrs == attrs)
+        g[op.results[0]].dtype == dtype && op.attrs == attrs && std::ranges::equal(op.operands, operands, same))
       return op.results[0];
   }
   return std::nullopt;

@@ -111,9 +111,11 @@ class KernelRanges {
     if (op.kind == OpKind::kPreparedDiv) return prepared_quotient(of(op.operands[0]), of(op.operands[1]));
     if (!demands(op.kind, kPointwise) || op.operands.empty() || op.operands.size() > 3) return std::nullopt;
     if (g_[op.results[0]].dtype != Dtype::kIndex) return exact(op);
-    if (op.kind == OpKind::kWhere) return join(of(op.operands[1]), of(op.operands[2]));
+    if (op.kind == OpKind::kWhere) return chosen(op);
     const auto a = of(op.operands[0]), b = op.operands.size() > 1 ? of(op.operands[1]) : Range{};
     if (!a || !b) return std::nullopt;
+    if (is_division(op.kind))
+      if (const auto quotient = exact(op)) return quotient;
     const Wide largest = std::max(a->high, -a->low);
     switch (op.kind) {
       case OpKind::kCast:
@@ -181,7 +183,7 @@ class KernelRanges {
     TypedBits operands[3];
     for (size_t i = 0; i < op.operands.size(); ++i) {
       const auto r = of(op.operands[i]);
-      if (!r || r->low != r->high) return std::nullopt;
+      if (!r || r->low != r->high || r->low < INT64_MIN || r->low > INT64_MAX) return std::nullopt;
       const Dtype d = g_[op.operands[i]].dtype;
       operands[i] = {d, from_int64(d, static_cast<int64_t>(r->low))};
     }
@@ -191,6 +193,17 @@ class KernelRanges {
     if (!bits) return std::nullopt;
     const int64_t value = to_int64(d, *bits);
     return Range{value, value};
+  }
+
+  // Of a "where": the operand that its condition selects, or both where the condition is not known.
+  std::optional<Range> chosen(const Op& where) const {
+    const auto condition = of(where.operands[0]), taken = of(where.operands[1]), left = of(where.operands[2]);
+    if (!condition || condition->low != condition->high) return join(taken, left);
+    return condition->low != 0 ? taken : left;
+  }
+
+  static bool is_division(OpKind kind) {
+    return kind == OpKind::kFloorDiv || kind == OpKind::kCeilDiv || kind == OpKind::kFloorMod;
   }
 
   static std::optional<Range> join(const std::optional<Range>& a, const std::optional<Range>& b) {

@@ -141,6 +141,20 @@ TEST(MakeScalar, SimplifiesAndFolds) {
   EXPECT_TRUE(g[g[scalar::floor_div(g, body, n, two, true)].def].attrs.flag(AttrKey::kNonNegative));
 }
 
+// Bytes may hold one constant under two ids; the text of that graph has it under one. Both must give the same scalars,
+// else a type that the text leaves to inference is read back as another one.
+TEST(MakeScalar, AConstantUnderTwoIdsIsOne) {
+  Graph g = fusion("f");
+  const ValueId n = size(g, "n"), one = constant_index(g, 1), two = constant_index(g, 2);
+  const RegionId body = Graph::body();
+  const ValueId with_one = scalar::minimum(g, body, n, one), with_two = scalar::minimum(g, body, n, two);
+  EXPECT_NE(with_one, with_two);
+  g[two].constant = g[one].constant;
+  EXPECT_EQ(scalar::minimum(g, body, n, two), with_one);
+  const ValueId p = scalar::lt(g, body, n, with_one);
+  EXPECT_EQ(scalar::where(g, body, p, one, two), one);
+}
+
 TEST(MakeScalar, StandsBeforeTheOpItIsFor) {
   Graph g = fusion("f");
   const ValueId n = size(g, "n"), x = input(g, "x", Dtype::kFloat, {n}), y = unary(g, OpKind::kExp, x);

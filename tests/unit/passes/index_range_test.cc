@@ -97,7 +97,7 @@ TEST(IndexRange, TheCorpusKeepsItsWidth) {
 }
 
 // -- kernels alone
-bool fits(const std::string& lines, std::optional<int64_t> n = 10) {
+bool fits(const std::string& lines, std::optional<int64_t> n = 10, decltype(fits_in_32_bits)& law = fits_in_32_bits) {
   const Module m = parse_module("kernel @k index 32 {\n  %x = input i64[?] global\n  %n = input index\n" + lines +
                                 "\n}\nhost @h {\n  %a, %n = size\n  %x = input i64[%a]\n" +
                                 "  launch %n, 1, 1, 128, 1, 1, 0 with [%x, %n] name \"k\"\n}\n");
@@ -105,7 +105,7 @@ bool fits(const std::string& lines, std::optional<int64_t> n = 10) {
   Bindings known(launch.values.size());
   if (n) known[find_value(launch, "n")->index] = ConstantBits{static_cast<uint64_t>(*n), 0};
   known[find_value(launch, "a")->index] = ConstantBits{100, 0};
-  return fits_in_32_bits(m.graphs[0], launch, known, {});
+  return law(m.graphs[0], launch, known, {}, {});
 }
 
 TEST(IndexRange, ParametersKeepTheirValues) {
@@ -138,6 +138,23 @@ TEST(IndexRange, LoopsEndBehindTheirLastIndex) {
   EXPECT_TRUE(fits("  for 0, %n, 1 { index %i\n  }", INT32_MAX));
   EXPECT_FALSE(fits("  for 0, %n, 4 { index %i\n  }", INT32_MAX));
   EXPECT_FALSE(fits("  for 0, %n, 1 { index %i\n    %b = mul %i, 3 : index\n  }", 1 << 30));
+}
+
+// A size that the launch knows has one value, however it is computed: no interval of a remainder or of both operands of a
+// `where` takes its place.
+TEST(IndexRange, SizesThatAreKnownAreExact) {
+  const auto ends_at = [](const std::string& lines, int64_t n) {
+    return fits(lines + "\n  for 0, %e, 1 { index %i\n  }", n, loops_fit_in_64_bits);
+  };
+  const std::string remainder = "  %a = floor_mod 8589934591, %n : index\n  %b = mul %a, 2147483648 : index\n";
+  EXPECT_TRUE(ends_at(remainder + "  %e = mul %b, 2 : index", 4294967295));     // 1 · 2^32
+  EXPECT_FALSE(ends_at(remainder + "  %e = mul %b, 2 : index", 8589934590 * 2));  // (2^33 - 1) · 2^32
+  const std::string quotient = "  %a = ceil_div %n, -3 : index\n  %b = neg %a : index\n";
+  EXPECT_TRUE(ends_at(quotient + "  %e = mul %b, 3 : index", INT64_MAX / 2));
+  EXPECT_FALSE(ends_at(quotient + "  %e = mul %b, 7 : index", INT64_MAX / 2));
+  const std::string choice = "  %c = lt %n, 5 : bool\n  %b = where %c, %n, 4294967296 : index\n";
+  EXPECT_TRUE(ends_at(choice + "  %e = mul %b, 2147483648 : index", 4));
+  EXPECT_FALSE(ends_at(choice + "  %e = mul %b, 2147483648 : index", 5));
 }
 
 }  // namespace
