@@ -17,7 +17,8 @@ bool is_integer_constant(const Graph& g, ValueId v, int64_t wanted) {
 
 // The same value, or equal constants: a graph read from bytes may hold one constant under several ids.
 bool is_same(const Graph& g, ValueId a, ValueId b) {
-  return a == b || (a && b && g.is_constant(a) && g.is_constant(b) && g[a].dtype == g[b].dtype && g[a].constant == g[b].constant);
+  return a == b ||
+         (a && b && g.is_constant(a) && g.is_constant(b) && g[a].dtype == g[b].dtype && g[a].constant == g[b].constant);
 }
 
 Dtype infer_dtype(const Graph& g, OpKind kind, const std::vector<ValueId>& operands, const Attrs& attrs) {

@@ -147,7 +147,7 @@ TEST(IndexRange, SizesThatAreKnownAreExact) {
     return fits(lines + "\n  for 0, %e, 1 { index %i\n  }", n, loops_fit_in_64_bits);
   };
   const std::string remainder = "  %a = floor_mod 8589934591, %n : index\n  %b = mul %a, 2147483648 : index\n";
-  EXPECT_TRUE(ends_at(remainder + "  %e = mul %b, 2 : index", 4294967295));     // 1 · 2^32
+  EXPECT_TRUE(ends_at(remainder + "  %e = mul %b, 2 : index", 4294967295));       // 1 · 2^32
   EXPECT_FALSE(ends_at(remainder + "  %e = mul %b, 2 : index", 8589934590 * 2));  // (2^33 - 1) · 2^32
   const std::string quotient = "  %a = ceil_div %n, -3 : index\n  %b = neg %a : index\n";
   EXPECT_TRUE(ends_at(quotient + "  %e = mul %b, 3 : index", INT64_MAX / 2));
