@@ -1,6 +1,7 @@
 // Checks a program's ops once its sizes are known: operands fit together, and slices, reshapes and indices are in
 // bounds.
 #include <algorithm>
+#include <span>
 
 #include "ir/domain/domain.h"
 #include "ir/infer/bind.h"
@@ -164,16 +165,12 @@ class SizeChecker {
   }
 
   void check_reshape(const Op& op) const {
-    __int128 from = 1, to = 1;
-    const auto multiply = [](__int128& product, int64_t by) {
-      // Stops growing when the product is too large for any memory. Smaller products are exact.
-      if (product < (__int128{1} << 62)) product *= by;
-    };
+    std::vector<int64_t> from, to;
     const auto axes = logical_without_reductions(g_, g_.tensor_of(op.operands[0]));
     for (DomainId d : axes) {
       const auto n = size(d);
       if (!n) return;
-      multiply(from, *n);
+      from.push_back(*n);
     }
     for (size_t i = 1; i < op.operands.size(); ++i) {
       const auto n = evaluate_integer(g_, op.operands[i], bindings_);
@@ -182,13 +179,27 @@ class SizeChecker {
       if (*n < 0)
         throw Error(ErrorCode::kBadInput, "reshape gets the extent " + std::to_string(*n) + "; it must not be negative",
                     "%" + g_[op.results[0]].name);
-      multiply(to, *n);
+      to.push_back(*n);
     }
-    if (from != to)
+    const std::string place = "%" + g_[op.operands[0]].name;
+    const auto taken = elements_of(from), made = elements_of(to);
+    if (!taken || !made)
+      throw Error(ErrorCode::kScalarOverflow, "reshape has more elements than 64 bits count; make its extents smaller",
+                  place);
+    if (*taken != *made)
       throw Error(ErrorCode::kSizeMismatch,
-                  "reshape gets " + std::to_string(static_cast<int64_t>(from)) + " elements and makes " +
-                      std::to_string(static_cast<int64_t>(to)) + "; they must be as many",
-                  "%" + g_[op.operands[0]].name);
+                  "reshape gets " + std::to_string(*taken) + " elements and makes " + std::to_string(*made) +
+                      "; they must be as many",
+                  place);
+  }
+
+  // The product of extents; nothing if 64 bits do not hold it. An extent of 0 makes it 0, whatever the others are.
+  static std::optional<int64_t> elements_of(std::span<const int64_t> extents) {
+    if (std::ranges::count(extents, 0) > 0) return 0;
+    int64_t product = 1;
+    for (int64_t n : extents)
+      if (__builtin_mul_overflow(product, n, &product)) return std::nullopt;
+    return product;
   }
 
   // Operand `small` is at most as long as `large` along each axis. `skips_axis` leaves the indexed axis out.
