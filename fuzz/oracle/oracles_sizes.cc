@@ -12,7 +12,7 @@ namespace {
 
 // Whether the case needs 64-bit indices when compiled for its own sizes and strides.
 bool needs_wide_indices(const Case& c, const Defects& defects) {
-  CompileOptions options{.inputs = bound_inputs(c.inputs()), .defects = defects};
+  CompileOptions options{.inputs = bound_inputs(c.inputs()), .defects = defects, .infer = infer_by_aten()};
   if (c.steps()) options.steps = *c.steps();
   try {
     return compile(c.fusion(), sizes_of(c.fusion(), c.inputs()), options).index_bits == 64;

@@ -15,6 +15,8 @@ constexpr Complex kOne = 1.0;
 
 // b times 1 over a number that is at least `least` in modulus.
 double over(double b, double least) { return least > 0 ? b / least : kInfinity; }
+// b times 1 over a product of two such numbers. The product itself may overflow.
+double over(double b, double first, double second) { return first > 0 ? over(b / first, second) : kInfinity; }
 
 // The distance to the cut (−∞, 0], and to the cuts (−∞, −1] and [1, ∞).
 double to_negative_cut(const Complex& z) { return z.real() < 0 ? std::abs(z.imag()) : std::abs(z); }
@@ -25,8 +27,9 @@ double to_outer_cuts(const Complex& z) {
 // The derivatives of asin and atanh are 1/√(1−z²) and 1/(1−z²).
 double inverse_spread(const Complex& z, double b, double distance, bool is_root) {
   if (!(b < distance)) return kInfinity;
-  const double least = (std::abs(z - kOne) - b) * (std::abs(z + kOne) - b);
-  return over(b, is_root ? std::sqrt(std::max(least, 0.0)) : least);
+  const double first = std::abs(z - kOne) - b, second = std::abs(z + kOne) - b;
+  if (!(first > 0) || !(second > 0)) return kInfinity;
+  return is_root ? over(b, std::sqrt(first), std::sqrt(second)) : over(b, first, second);
 }
 
 // |cosh w| is at least this for every w within b of z.
@@ -100,22 +103,22 @@ double complex_function_spread(OpKind kind, const Complex& z, double b) {
       return b * std::cosh(std::abs(z.imag()) + b);
     case OpKind::kTanh: {
       const double least = least_cosh(z, b);
-      return least > 0 ? over(b, least * least) : kInfinity;
+      return over(b, least, least);
     }
     case OpKind::kTan: {
       const double least = least_cosh(turned(z), b);
-      return least > 0 ? over(b, least * least) : kInfinity;
+      return over(b, least, least);
     }
     case OpKind::kSigmoid: {
       const double least = least_cosh(z / 2.0, b / 2);
-      return least > 0 ? over(b, 4 * least * least) : kInfinity;
+      return over(b / 4, least, least);
     }
     case OpKind::kLog:
       return b < to_negative_cut(z) ? over(b, std::abs(z) - b) : kInfinity;
     case OpKind::kSqrt:
       return b < to_negative_cut(z) ? over(b, 2 * std::sqrt(std::abs(z) - b)) : kInfinity;
     case OpKind::kRsqrt:
-      return b < to_negative_cut(z) ? over(b, 2 * std::pow(std::abs(z) - b, 1.5)) : kInfinity;
+      return b < to_negative_cut(z) ? over(b / 2, std::abs(z) - b, std::sqrt(std::abs(z) - b)) : kInfinity;
     case OpKind::kAsin:
     case OpKind::kAcos:
       return inverse_spread(z, b, to_outer_cuts(z), true);

@@ -178,7 +178,8 @@ int64_t Evaluator::integer(ValueId v) {
   const bool is_free = values_[v.index] && !values_[v.index]->exact();
   if (const auto n = is_free ? fusebox::evaluate_integer(g_, v, bindings_) : std::nullopt) return *n;
   const Carried c = carried(v);
-  if (carrier_of(c.dtype) != Carrier::kInteger || c.value.numel() != 1 || !c.exact())
+  const bool is_known = c.exact() || (c.bound.numel() == 1 && c.bound.item<double>() == 0);
+  if (carrier_of(c.dtype) != Carrier::kInteger || c.value.numel() != 1 || !is_known)
     throw Error(ErrorCode::kBadInput, "an extent, start or diagonal is no number that is known; give it as an integer",
                 "%" + g_[v].name);
   return c.value.item<int64_t>();

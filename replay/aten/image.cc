@@ -391,8 +391,12 @@ Image sum_of_product(const Operand& a, const Image& b, const Operand& c) {
 Image image_of(OpKind kind, double y, std::span<const Operand> o) {
   const auto is_nan = [](const Operand& x) { return x.v != x.v; };
   if (std::ranges::any_of(o, is_nan)) {
-    // A NaN beside numbers that are not exact makes NaN of all of them, but the power 0 of NaN is 1.
-    const bool is_certain = std::ranges::any_of(o, is_certain_nan) && y != y && kind != OpKind::kPow;
+    // A NaN beside numbers that are not exact makes NaN of all of them, but the power 0 of NaN is 1, and a threshold takes
+    // its value only for operands up to it.
+    bool is_certain = std::ranges::any_of(o, is_certain_nan) && y != y && kind != OpKind::kPow;
+    if (kind == OpKind::kThreshold)
+      is_certain =
+          is_certain_nan(o[0]) || (is_certain_nan(o[2]) && !is_nan(o[0]) && !is_nan(o[1]) && o[0].hi <= o[1].lo);
     return is_certain ? kOutside : kAnything;
   }
   switch (kind) {

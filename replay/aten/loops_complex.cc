@@ -40,7 +40,8 @@ double spread_of(OpKind kind, const Element& e) {
     }
     case OpKind::kReciprocal: {
       const double least = size(0) - e.b[0];
-      return least > 0 ? e.b[0] / (size(0) * least) : kInfinity;
+      // One factor after the other: their product may overflow.
+      return least > 0 ? e.b[0] / size(0) / least : kInfinity;
     }
     case OpKind::kAddcmul: {
       const double scaled = size(3) * size(1), moved = product(size(3), e.b[3], size(1), e.b[1]);

@@ -139,6 +139,12 @@ Wide exact_value(OpKind kind, Dtype d, Wide a, Wide b) {
   no_loop(kind, "a value of one or two integers");
 }
 
+// Whether an integer within the bound of the value may be outside of the dtype's range.
+bool leaves(Dtype dtype, double value, double bound) {
+  const int width = bits(dtype) - (is_signed(dtype) ? 1 : 0);
+  return (!is_signed(dtype) && value < bound) || std::abs(value) + bound >= std::ldexp(1.0, width);
+}
+
 // How far the result may move with its operands. The bound is sound but not tight, because the case is rare.
 double carried_bound(const Loop& loop, Dtype d, const int64_t* v, const double* b, size_t count, int64_t result) {
   double sum = 0;
@@ -192,11 +198,12 @@ double carried_bound(const Loop& loop, Dtype d, const int64_t* v, const double* 
     default:  // any other: nothing is known, which is sound
       return kInfinity;
   }
-  // A result that may leave the dtype's range may wrap.
-  const double reach = std::abs(static_cast<double>(result)) + bound;
-  const int width = bits(loop.declared) - (is_signed(loop.declared) ? 1 : 0);
-  const bool below = !is_signed(loop.declared) && static_cast<double>(result) < bound;
-  return below || reach >= std::ldexp(1.0, width) ? kInfinity : bound;
+  return leaves(loop.declared, static_cast<double>(result), bound) ? kInfinity : bound;
+}
+
+// Whether an integer that is not exact may wrap on its way to the dtype in which an op computes.
+bool may_wrap(Dtype from, int64_t value, double bound, Dtype to) {
+  return from != to && !is_boolean(to) && leaves(to, static_cast<double>(widened(from, value)), bound);
 }
 
 }  // namespace
@@ -238,7 +245,9 @@ void integer_loop(const Loop& loop, const Row& row) {
       v[k] = row.at<const int64_t>(static_cast<int>(2 * k + 2), i);
       b[k] = row.at<const double>(static_cast<int>(2 * k + 3), i);
       exact &= b[k] == 0;
-      if (!as_it_is) v[k] = computed(v[k]);
+      if (as_it_is) continue;
+      if (b[k] > 0 && may_wrap(loop.operands[k].dtype, v[k], b[k], loop.compute)) b[k] = kInfinity;
+      v[k] = computed(v[k]);
     }
     int64_t r = integer_op(loop.kind, d, v);
     // Arithmetic wraps in the computation dtype, then in the declared one. As bool, any number but 0 is true.
@@ -284,6 +293,7 @@ void where_integer_loop(const Loop& loop, const Row& row) {
     const Wide distance = magnitude(widened(loop.declared, v) - widened(loop.declared, w));
     bound = std::max(bound, static_cast<double>(distance) + row.at<const double>(other + 1, i));
     if (is_boolean(loop.declared)) bound = bound > 0;
+    if (is_storage_only(loop.declared) && v != w) bound = kInfinity;  // bytes have no distance
     ++ambiguous;
   }
   if (ambiguous > 0) *loop.ambiguous += ambiguous;

@@ -303,16 +303,16 @@ void reduction_loop(Dtype declared, const Row& row) {
   }
 }
 
-void iota_loop(Dtype declared, double start, double step, const Row& row) {
+void iota_loop(Dtype declared, double start, double step, const Spread& spread, const Row& row) {
   const double overflow = overflow_of(declared);
   for (int64_t i = 0; i < row.n; ++i) {
     double& y = row.at<double>(0, i);
-    const double at = y, moved = at * step;
+    const double at = y, moved = at * step, by = spread.at(static_cast<int64_t>(at));
     y = start + moved;
-    double error = 0;
+    double error = by < kInfinity ? 0 : kInfinity;
     if (round_to(declared, at) != at) error += ulp_of(declared, at) * std::abs(step);
     if (round_to(declared, moved) != moved) error += ulp_of(declared, moved);
-    const Rounded r = finish(declared, overflow, y, {y, y}, error, true);
+    const Rounded r = finish(declared, overflow, y, {y - by, y + by}, error, spread.is_zero());
     y = r.value;
     row.at<double>(1, i) = r.bound;
   }

@@ -464,11 +464,17 @@ Carried Evaluator::iota(const Op& op, Dtype declared) {
     return cast(std::move(c), declared);
   };
   const Carried start = scalar_at(1, 0), step = scalar_at(2, 1);
+  const auto bound_of = [](const Carried& c) { return c.exact() ? 0.0 : c.bound.item<double>(); };
+  const Spread spread{bound_of(start), bound_of(step)};
   const at::Tensor index = at::arange(length, at::kLong);
   Carried r;
   r.dtype = declared;
   if (carrier_of(declared) == Carrier::kInteger) {
     r.value = at::add(start.value, at::mul(index, step.value));
+    if (!spread.is_zero()) {
+      r.bound = at::empty(r.value.sizes(), at::kDouble);
+      for (int64_t i = 0; i < length; ++i) r.bound.data_ptr<double>()[i] = spread.at(i);
+    }
     Loop loop{OpKind::kCast, Dtype::kInt64, declared, {{Dtype::kInt64, true}}, &ambiguous_};
     return into(integer_loop, loop, std::span<const Carried>(&r, 1), at::kLong);
   }
@@ -476,7 +482,7 @@ Carried Evaluator::iota(const Op& op, Dtype declared) {
   r.bound = at::empty(r.value.sizes(), at::kDouble);
   const at::Tensor outputs[] = {r.value, r.bound};
   const double first = start.value.item<double>(), by = step.value.item<double>();
-  run_loop(outputs, {}, [&](const Row& row) { iota_loop(declared, first, by, row); });
+  run_loop(outputs, {}, [&](const Row& row) { iota_loop(declared, first, by, spread, row); });
   if (!options_.bounds) r.bound = at::Tensor();
   return r;
 }
