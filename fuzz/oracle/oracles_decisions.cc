@@ -41,7 +41,6 @@ constexpr KnownRefusal kKnownRefusals[] = {
      "a joined axis of one element, beside an output over the other"},
     {"no_op", "its part in a thread has no constant size", "a squeezed axis beside an output without elements"},
     {"no_op", "can be followed from this tensor's axes", "a slice that leaves nothing, of a size"},
-    {"transpose", "no chain of the listed tensors connects", "an input and its stride_order, both read"},
 };
 
 class Laws {

@@ -9,6 +9,7 @@
 #include "ir/domain/joined_axis.h"
 #include "ir/module/architecture.h"
 #include "passes/schedule/reduction_space.h"
+#include "passes/schedule/schedule_memo.h"
 
 namespace fusebox {
 namespace {
@@ -122,6 +123,30 @@ bool should_begin_early(const ScheduleView& view, ValueId reference) {
          most_of(view.sizes, view.fusion.tensor_of(reference).logical) <= kMostElements;
 }
 
+namespace {
+
+// The innermost axis of a tensor's memory that is no broadcast, by its position; the rank if there is none.
+size_t innermost_in_memory(const Graph& g, ValueId tensor) {
+  const auto axes = axes_of(g, tensor), order = axes_in_memory(g, tensor);
+  const auto it = std::find_if(order.rbegin(), order.rend(), [&](DomainId d) { return !is_broadcast(g, d); });
+  return it == order.rend() ? axes.size() : position_in(axes, *it);
+}
+
+// The bytes of an element of each tensor in memory that lies along the same innermost axis as this output.
+int64_t bytes_along(const ScheduleView& view, ValueId out) {
+  const Graph& g = view.fusion;
+  const size_t inner = innermost_in_memory(g, out);
+  int64_t bytes = 0;
+  for (ValueId v : in_memory(g)) {
+    const auto along = axes_along(g, *fusion_axes(view), out, v);
+    if (inner < along.size() && along[inner] && *along[inner] == innermost_in_memory(g, v))
+      bytes += size_bytes(g[v].dtype);
+  }
+  return bytes;
+}
+
+}  // namespace
+
 ValueId reference_of(const ScheduleView& view) {
   const Graph& g = view.fusion;
   ValueId best;
@@ -134,7 +159,9 @@ ValueId reference_of(const ScheduleView& view) {
       ++size.first;
       size.second *= static_cast<double>(view.sizes.of(d).most);
     }
-    if (best && size <= most) continue;
+    if (best && size < most) continue;
+    // Of outputs that are as large, the one along which more is loaded and stored; of equals the first.
+    if (best && size == most && bytes_along(view, out.value) <= bytes_along(view, best)) continue;
     best = out.value;
     most = size;
   }

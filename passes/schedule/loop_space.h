@@ -19,8 +19,8 @@
 
 namespace fusebox {
 
-// The output with the most axes that are no broadcasts, then the most elements, then the first; none without an output
-// that is a tensor.
+// The output with the most axes that are no broadcasts, then the most elements, then the one along whose innermost axis the
+// most bytes are loaded and stored, then the first; none without an output that is a tensor.
 ValueId reference_of(const ScheduleView& view);
 // Whether a kernel with so many elements as the tensor should begin before the launches in front have ended (the step
 // dependent_launch). Large kernels are as fast without, and their parameters may be `__restrict__` then.

@@ -1,6 +1,7 @@
-// Fusions that read an input along another innermost axis than the result has. A block has a tile of both axes. It brings
-// the input's part of the tile to shared memory along the input's own innermost axis, and reads it from there along the
-// result's. The chunks of a row of the tile are swizzled by the row's number, so neither way meets a bank twice.
+// Fusions that read an input, or store an output, along another innermost axis than the reference has. A block has a tile of
+// both axes. It brings the input's part of the tile to shared memory along the input's own innermost axis, and reads it from
+// there along the reference's; an output goes the other way. The chunks of a row of the tile are swizzled by the row's number,
+// so neither way meets a bank twice.
 //
 //   transpose reference %y across 0 along 1 tile 64 vector 8 rows 32 %b_in 8 %a_in 8 %y 8
 //
@@ -40,25 +41,39 @@ bool is_number(const std::string& place) {
   return !place.empty() && std::ranges::all_of(place, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// The number of the reference's axis along which the innermost axis of a load's input lies, or none.
-std::optional<size_t> innermost_place(const Prepared& p, const std::string& load) {
-  const Graph& g = p.w.graph();
-  const ValueId v = p.w.tensor(load), input = g[g[v].def].operands[0];
-  const auto order = axes_in_memory(g, input);
+// The innermost axis of a tensor's memory that is no broadcast, or none.
+std::optional<DomainId> innermost_axis(const Graph& g, ValueId v) {
+  const auto order = axes_in_memory(g, v);
   const auto inner =
       std::find_if(order.rbegin(), order.rend(), [&](DomainId d) { return g[d].iter_type != IterType::kBroadcast; });
-  if (inner == order.rend()) return std::nullopt;
-  const auto it = p.once.places.find(load);
-  const size_t axis = position_in(logical_without_reductions(g, g.tensor_of(input)), *inner);
-  if (it == p.once.places.end() || axis >= it->second.size()) return std::nullopt;
+  return inner == order.rend() ? std::nullopt : std::optional(*inner);
+}
+
+// The number of the reference's axis along which the innermost axis of a copy's memory lies, or none. `memory`: the input of
+// a load, or the output that a store makes.
+std::optional<size_t> innermost_place(const Prepared& p, const std::string& copy, ValueId memory) {
+  const Graph& g = p.w.graph();
+  const auto inner = innermost_axis(g, memory);
+  const auto it = p.once.places.find(copy);
+  if (!inner || it == p.once.places.end()) return std::nullopt;
+  const size_t axis = position_in(logical_without_reductions(g, g.tensor_of(memory)), *inner);
+  if (axis >= it->second.size()) return std::nullopt;
   const std::string& place = it->second[axis];
   return is_number(place) ? std::optional<size_t>(std::stoul(place)) : std::nullopt;
 }
 
+ValueId input_of(const Graph& g, ValueId load) { return g[g[load].def].operands[0]; }
+
 // Whether an output is stored over the input of a load. Other threads load a tile than those that store its elements.
 bool is_overwritten(const Graph& g, const std::string& load, const StepWriter& w) {
-  const ValueId input = g[g[w.tensor(load)].def].operands[0];
+  const ValueId input = input_of(g, w.tensor(load));
   return std::ranges::any_of(outputs(g), [&](const OutputRef& out) { return out.alias == input; });
+}
+
+// Whether a store goes over an input. Other threads store a tile than those that may read its elements.
+bool overwrites(const Graph& g, const std::string& store, const StepWriter& w) {
+  return std::ranges::any_of(outputs(g),
+                             [&](const OutputRef& out) { return out.value == w.tensor(store) && out.alias; });
 }
 
 // Whether a tensor has all axes of the reference.
@@ -102,40 +117,50 @@ bool leads_past_full(const Prepared& p, const std::string& load, const std::vect
   });
 }
 
-// The loads that are to go through shared memory, and the axis that their tile has beside the innermost one.
+// The loads and stores that are to go through shared memory, and the axis that their tile has beside the innermost one.
 struct Turned {
   size_t across = 0, along = 0;  // numbers of axes of the reference
-  std::vector<std::string> loads;
+  std::vector<std::string> loads, stores;
+
+  size_t count() const { return loads.size() + stores.size(); }
 };
 
 std::optional<Turned> turned(const Prepared& p, std::optional<size_t> only = {}) {
-  const auto order = order_of(p.w.graph(), p.w.tensor(p.reference));
+  const Graph& g = p.w.graph();
+  const auto order = order_of(g, p.w.tensor(p.reference));
   if (order.size() < 2) return std::nullopt;
-  std::map<size_t, std::vector<std::string>> by_axis;
+  // The tile needs both axes in the copy, and no loop besides those of the reference.
+  const auto has_tile = [&](const std::string& copy) {
+    const auto& places = p.once.places.at(copy);
+    return std::ranges::all_of(places, is_number) && std::ranges::count(places, std::to_string(order.back())) == 1;
+  };
+  std::map<size_t, Turned> by_axis;
   for (const std::string& load : p.loads) {
-    const auto place = innermost_place(p, load);
-    if (!place || *place == order.back() || is_overwritten(p.w.graph(), load, p.w)) continue;
-    // The tile needs both axes in the input, and no loop besides those of the reference.
-    const auto& places = p.once.places.at(load);
-    if (std::ranges::all_of(places, is_number) && std::ranges::count(places, std::to_string(order.back())) == 1 &&
+    const auto place = innermost_place(p, load, input_of(g, p.w.tensor(load)));
+    if (place && *place != order.back() && !is_overwritten(g, load, p.w) && has_tile(load) &&
         leads_to_full(p, load, order))
-      by_axis[*place].push_back(load);
+      by_axis[*place].loads.push_back(load);
   }
-  const std::vector<std::string>* best = nullptr;
-  size_t across = 0;
-  for (const auto& [axis, loads] : by_axis)
-    if (only ? axis == *only : !best || loads.size() > best->size()) {
-      best = &loads;
-      across = axis;
-    }
-  if (!best) return std::nullopt;
-  return Turned{across, order.back(), *best};
+  for (const std::string& store : p.stores) {
+    const auto place = innermost_place(p, store, p.w.tensor(store));
+    if (place && *place != order.back() && !overwrites(g, store, p.w) && has_tile(store) &&
+        is_full(p, p.w.tensor(store), order) && !p.is_behind(store))
+      by_axis[*place].stores.push_back(store);
+  }
+  const Turned* best = nullptr;
+  for (auto& [axis, t] : by_axis) {
+    t.across = axis;
+    t.along = order.back();
+    if (only ? axis == *only : !best || t.count() > best->count()) best = &t;
+  }
+  return best ? std::optional(*best) : std::nullopt;
 }
 
-// The bytes of an element of each load.
-int64_t bytes_of(const Prepared& p, const std::vector<std::string>& loads) {
+// The bytes of an element of each copy that goes through shared memory.
+int64_t bytes_of(const Prepared& p, const Turned& t) {
   int64_t bytes = 0;
-  for (const std::string& load : loads) bytes += size_bytes(p.w.graph()[p.w.tensor(load)].dtype);
+  for (const auto* list : {&t.loads, &t.stores})
+    for (const std::string& copy : *list) bytes += size_bytes(p.w.graph()[p.w.tensor(copy)].dtype);
   return bytes;
 }
 
@@ -153,10 +178,12 @@ class TransposeWriter {
     turned_ = turned(p, static_cast<size_t>(h.number("across")));
   }
 
-  int64_t shared_bytes() const { return tile_ * tile_ * bytes_of(p, turned_->loads); }
+  int64_t shared_bytes() const { return tile_ * tile_ * bytes_of(p, *turned_); }
 
   void write_loops() {
     const std::string& y = p.reference;
+    // A store reads the copy of its tile in shared memory, which threads write as they compute its elements.
+    for (const std::string& store : turned_->stores) tiles_.push_back(writer_.cache_before(store));
     const auto axes = names_of(
         writer_.graph(), logical_without_reductions(writer_.graph(), writer_.graph().tensor_of(writer_.tensor(y))));
     const auto order = names_of(writer_.graph(), axes_in_memory(writer_.graph(), writer_.tensor(y)));
@@ -171,22 +198,23 @@ class TransposeWriter {
     std::string inside;
     std::tie(block, inside) = writer_.split(y, block, 1, "g", "o");
     writer_.reorder(y, {block, inside, rows, columns});
-    follow(true);
-    auto [chunk, element] = writer_.split(y, columns, vector_, "c", "v");
-    const auto [times, thread] = writer_.split(y, rows, rows_, "u", "t");
-    writer_.reorder(y, {block, inside, times, thread, chunk, element});
-    follow(false);
-    writer_.parallelize(y, block, ParallelType::kGridX);
-    writer_.parallelize(y, inside, ParallelType::kUnswitch);
-    writer_.parallelize(y, thread, ParallelType::kBlockY);
-    writer_.parallelize(y, chunk, ParallelType::kBlockX);
-    if (const auto others = along_without_turned(); !others.empty()) writer_.parallelize_like(y, others);
+    if (const auto all = p.along_reference(); !all.empty()) writer_.transform_like(y, all);
+    p.follow_readers();
+    for (const Group& group : groups()) {
+      write_threads(group.head);
+      if (!group.others.empty()) writer_.transform_like(group.head, group.others);
+      if (!group.others.empty()) writer_.parallelize_like(group.head, group.others);
+    }
+    p.follow_readers(turned_->loads);
     p.parallelize_like_readers(turned_->loads);
     for (const std::string& load : turned_->loads) write_turned(load);
+    for (const std::string& store : turned_->stores) write_turned_store(store);
+    for (const std::string& tile : tiles_) writer_.set_memory_type(tile, MemoryType::kShared);
   }
 
   void write_inlining() {
-    for (const std::string& load : turned_->loads) writer_.inline_at(load, writer_.loops(load)[1]);
+    for (const auto* list : {&turned_->loads, &tiles_})
+      for (const std::string& copy : *list) writer_.inline_at(copy, writer_.loops(copy)[1]);
     auto ahead = loads_ahead();
     ahead.insert(ahead.end(), held_.begin(), held_.end());
     for (const std::string& load : ahead) writer_.inline_at(load, writer_.loops(load)[1]);
@@ -194,11 +222,21 @@ class TransposeWriter {
     p.finish();
   }
 
+  // What vectors may move.
+  std::vector<std::string> copies() const {
+    std::vector<std::string> result = p.loads;
+    result.insert(result.end(), p.stores.begin(), p.stores.end());
+    result.insert(result.end(), tiles_.begin(), tiles_.end());
+    return result;
+  }
+
   const std::shared_ptr<Prepared> all;
   Prepared& p;
 
  private:
-  bool is_turned(const std::string& name) const { return std::ranges::count(turned_->loads, name) > 0; }
+  bool is_turned(const std::string& name) const {
+    return std::ranges::count(turned_->loads, name) > 0 || std::ranges::count(turned_->stores, name) > 0;
+  }
 
   std::vector<std::string> along_without_turned() const {
     std::vector<std::string> result = p.along_reference();
@@ -217,51 +255,125 @@ class TransposeWriter {
     return result;
   }
 
-  // Gives the other tensors the loops of the reference.
-  void follow(bool with_turned) {
-    const auto along = with_turned ? p.along_reference() : along_without_turned();
-    if (!along.empty()) writer_.transform_like(p.reference, along);
-    p.follow_readers(with_turned ? std::vector<std::string>() : turned_->loads);
+  // Tensors that the loops of the first one reach without the turned copies.
+  struct Group {
+    std::string head;
+    std::vector<std::string> others;
+  };
+
+  // The reference and what it reaches, then what only a turned copy connects with it.
+  std::vector<Group> groups() const {
+    const Graph& g = writer_.graph();
+    std::vector<std::string> left = along_without_turned();
+    std::vector<Group> result;
+    const auto take = [&](const std::string& head) {
+      Group group{head, {}};
+      std::vector<ValueId> reached = {writer_.tensor(head)};
+      for (size_t i = 0; i < reached.size(); ++i)
+        std::erase_if(left, [&](const std::string& name) {
+          const ValueId v = writer_.tensor(name);
+          if (!are_neighbours(g, reached[i], v)) return false;
+          reached.push_back(v);
+          group.others.push_back(name);
+          return true;
+        });
+      result.push_back(std::move(group));
+    };
+    take(p.reference);
+    for (;;) {
+      const auto head = std::ranges::find_if(left, [&](const std::string& n) { return writer_.loops(n).size() == 4; });
+      if (head == left.end()) break;
+      const std::string name = *head;
+      left.erase(head);
+      take(name);
+    }
+    auto& first = result[0].others;
+    first.insert(first.end(), left.begin(), left.end());
+    return result;
   }
 
-  // The tile of an input: rows along the result's innermost axis, chunks along the input's own.
-  void write_turned(const std::string& load) {
+  static bool are_neighbours(const Graph& g, ValueId a, ValueId b) {
+    const auto reads = [&](ValueId reader, ValueId v) { return std::ranges::count(g[g[reader].def].operands, v) > 0; };
+    return reads(a, b) || reads(b, a) || g[a].def == g[b].def;
+  }
+
+  // Threads take the rows of the tile, and the chunks of a row.
+  void write_threads(const std::string& y) {
+    const auto loops = writer_.loops(y);
+    std::string rows = loops[2];
+    auto [chunk, element] = writer_.split(y, loops[3], vector_, "c", "v");
+    if (!tiles_.empty()) std::tie(rows, chunk) = swizzled(y, rows, chunk);
+    const auto [times, thread] = writer_.split(y, rows, rows_, "u", "t");
+    writer_.reorder(y, {loops[0], loops[1], times, thread, chunk, element});
+    writer_.parallelize(y, loops[0], ParallelType::kGridX);
+    writer_.parallelize(y, loops[1], ParallelType::kUnswitch);
+    writer_.parallelize(y, thread, ParallelType::kBlockY);
+    writer_.parallelize(y, chunk, ParallelType::kBlockX);
+  }
+
+  // The loops of a turned copy: those of the block, and its rows and columns, so that columns run along its innermost axis.
+  struct Loops {
+    std::string block, inside, rows, columns;
+  };
+
+  Loops own_loops(const std::string& copy, ValueId memory) {
     const Graph& g = writer_.graph();
-    const ValueId v = writer_.tensor(load), input = g[g[v].def].operands[0];
-    const auto order = axes_in_memory(g, input);
-    const auto inner =
-        std::find_if(order.rbegin(), order.rend(), [&](DomainId d) { return g[d].iter_type != IterType::kBroadcast; });
-    const size_t axis = position_in(logical_without_reductions(g, g.tensor_of(input)), *inner);
+    const ValueId v = writer_.tensor(copy);
+    const size_t axis = position_in(logical_without_reductions(g, g.tensor_of(memory)), *innermost_axis(g, memory));
     const DomainId own = logical_without_reductions(g, g.tensor_of(v))[axis];
     const auto loop = loop_of(g.tensor_of(v));
-    const std::string block = g[loop[0]].name, inside = g[loop[1]].name;
-    std::string rows, columns;
-    for (size_t i = 2; i < loop.size(); ++i) (follows_from(g, loop[i], own) ? columns : rows) = g[loop[i]].name;
-    writer_.reorder(load, {block, inside, rows, columns});
-    std::string element;
-    if (vector_ > 1) {
-      std::string in_chunk;
-      std::tie(columns, element) = writer_.split(load, columns, vector_, "c", "v");
-      std::tie(rows, in_chunk) = writer_.split(load, rows, vector_, "r", "j");
-      std::tie(rows, columns) = writer_.swizzle(load, rows, columns, "rs", "cs");
-      rows = writer_.merge(load, rows, in_chunk, "n");
-    } else {
-      std::tie(rows, columns) = writer_.swizzle(load, rows, columns, "rs", "cs");
-    }
-    const auto [times, thread] = writer_.split(load, rows, rows_, "u", "t");
-    std::vector<std::string> now = {block, inside, times, thread, columns};
+    Loops l{g[loop[0]].name, g[loop[1]].name, {}, {}};
+    for (size_t i = 2; i < loop.size(); ++i) (follows_from(g, loop[i], own) ? l.columns : l.rows) = g[loop[i]].name;
+    writer_.reorder(copy, {l.block, l.inside, l.rows, l.columns});
+    return l;
+  }
+
+  // Exchanges the chunks of a row by the row's number, counted in chunks. Gives the loops over rows and over chunks.
+  std::pair<std::string, std::string> swizzled(const std::string& copy, const std::string& rows,
+                                               const std::string& chunks) {
+    if (vector_ == 1) return writer_.swizzle(copy, rows, chunks, "rs", "cs");
+    const auto [groups, in_group] = writer_.split(copy, rows, vector_, "r", "j");
+    const auto [group, chunk] = writer_.swizzle(copy, groups, chunks, "rs", "cs");
+    return {writer_.merge(copy, group, in_group, "n"), chunk};
+  }
+
+  void parallelize_turned(const std::string& copy, const Loops& l, const std::string& element) {
+    const auto [times, thread] = writer_.split(copy, l.rows, rows_, "u", "t");
+    std::vector<std::string> now = {l.block, l.inside, times, thread, l.columns};
     if (!element.empty()) now.push_back(element);
-    writer_.reorder(load, now);
+    writer_.reorder(copy, now);
+    writer_.parallelize(copy, l.block, ParallelType::kGridX);
+    writer_.parallelize(copy, l.inside, ParallelType::kUnswitch);
+    writer_.parallelize(copy, thread, ParallelType::kBlockY);
+    writer_.parallelize(copy, l.columns, ParallelType::kBlockX);
+  }
+
+  // The tile of an input: rows along the reference's innermost axis, chunks along the input's own.
+  void write_turned(const std::string& load) {
+    Loops l = own_loops(load, input_of(writer_.graph(), writer_.tensor(load)));
+    std::string element;
+    if (vector_ > 1) std::tie(l.columns, element) = writer_.split(load, l.columns, vector_, "c", "v");
+    std::tie(l.rows, l.columns) = swizzled(load, l.rows, l.columns);
+    parallelize_turned(load, l, element);
     writer_.set_memory_type(load, MemoryType::kShared);
-    writer_.parallelize(load, block, ParallelType::kGridX);
-    writer_.parallelize(load, inside, ParallelType::kUnswitch);
-    writer_.parallelize(load, thread, ParallelType::kBlockY);
-    writer_.parallelize(load, columns, ParallelType::kBlockX);
-    if (vector_ > 1) return;
-    const std::string held = writer_.cache_before(load);
-    writer_.transform_like(load, {held});
-    writer_.parallelize_like(load, {held});
-    held_.push_back(held);
+    if (vector_ == 1) held_.push_back(held_before(load));
+  }
+
+  // A copy in the registers of the threads that make this one.
+  std::string held_before(const std::string& copy) {
+    const std::string held = writer_.cache_before(copy);
+    writer_.transform_like(copy, {held});
+    writer_.parallelize_like(copy, {held});
+    return held;
+  }
+
+  // An output reads its tile along its own innermost axis, and gathers a vector before it is stored.
+  void write_turned_store(const std::string& store) {
+    Loops l = own_loops(store, writer_.tensor(store));
+    std::string element;
+    if (vector_ > 1) std::tie(l.columns, element) = writer_.split(store, l.columns, vector_, "c", "v");
+    parallelize_turned(store, l, element);
+    if (vector_ > 1) held_before(store);
   }
 
   StepWriter& writer_;
@@ -269,13 +381,8 @@ class TransposeWriter {
   int64_t tile_, vector_, rows_;
   std::optional<Turned> turned_;
   std::vector<std::string> held_;
+  std::vector<std::string> tiles_;  // of the stores
 };
-
-std::vector<std::string> copies_of(const Prepared& p) {
-  std::vector<std::string> result = p.loads;
-  result.insert(result.end(), p.stores.begin(), p.stores.end());
-  return result;
-}
 
 bool ends_in_chunk(const StepWriter& w, const std::string& name) {
   const Graph& g = w.graph();
@@ -313,12 +420,14 @@ std::optional<std::string> transpose_declines(const ScheduleView& view) {
   if (has_resizes(g)) return "an op slices, pads or joins tensors, which the scheduler resize is for";
   if (auto why = elementwise_declines(view)) return why;
   if (auto why = matched_by_size(g, *fusion_axes(view), reference_of(view))) return why;
-  // Without a move every input is read in the order of the result, or of its own memory.
+  // Without a move every tensor is read and stored in the order of the reference, or of its own memory.
   const auto found = turned(*prepared_of(view));
   if (!found)
-    return "no input that is only read lies along another axis than the output %" + g[reference_of(view)].name;
-  if (kLeastTile * kLeastTile * bytes_of(*prepared_of(view), found->loads) > view.device.shared_block_bytes)
-    return "the tiles of " + std::to_string(found->loads.size()) + " inputs do not fit in the shared memory of a block";
+    return "no input that is only read and no output lies along another axis than the output %" +
+           g[reference_of(view)].name;
+  if (kLeastTile * kLeastTile * bytes_of(*prepared_of(view), *found) > view.device.shared_block_bytes)
+    return "the tiles of " + std::to_string(found->count()) +
+           " inputs and outputs do not fit in the shared memory of a block";
   const ValueId reference = reference_of(view);
   const auto axes = logical_without_reductions(g, g.tensor_of(reference));
   for (size_t axis : {found->across, found->along})
@@ -398,7 +507,7 @@ Heuristics transpose_choose(const ScheduleView& view) {
   int64_t vector = kVectorBytes / std::min<int64_t>(widest, kVectorBytes);
   for (size_t axis : {found.across, found.along}) vector = std::min(vector, view.sizes.of(axes[axis]).divisor);
   const auto [tile, threads] =
-      choose_tile(view.device, TiledSizes(view, axes, found), vector, widest <= 2, bytes_of(*prepared, found.loads));
+      choose_tile(view.device, TiledSizes(view, axes, found), vector, widest <= 2, bytes_of(*prepared, found));
   h.set("tile", tile);
   h.set("vector", vector);
   h.set("rows", std::min(threads / (tile / vector), tile));
@@ -407,7 +516,7 @@ Heuristics transpose_choose(const ScheduleView& view) {
     TransposeWriter t(std::make_shared<Prepared>(*prepared), h);
     t.write_loops();
     std::vector<std::string> copies;
-    for (const std::string& name : copies_of(t.p))
+    for (const std::string& name : t.copies())
       if (ends_in_chunk(t.p.w, name)) copies.push_back(name);
     for (const std::string& name : copies) t.p.w.parallelize(name, t.p.w.loops(name).back(), ParallelType::kVectorize);
     t.write_inlining();
@@ -431,7 +540,7 @@ std::vector<Step> transpose_plan(const ScheduleView& view, const Heuristics& h) 
                 "the tiles do not fit in the shared memory of a block; give a smaller tile", t.p.reference);
   try {
     t.write_loops();
-    for (const std::string& name : copies_of(t.p)) {
+    for (const std::string& name : t.copies()) {
       const auto choice = std::ranges::find(h.choices, "%" + name, &Heuristic::key);
       if (choice == h.choices.end()) continue;
       std::string chunk = t.p.w.loops(name).back();
