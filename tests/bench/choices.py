@@ -1,4 +1,4 @@
-"""What the schedulers choose, beside what `fd.tune` finds faster: over shapes of the ten families of families.py, drawn by a seed.
+"""What the schedulers choose, beside what `fd.tune` finds faster: over shapes of the families of families.py, drawn by a seed.
 
     python3 tests/bench/choices.py --seconds 400 --seed 700 --json tuned.jsonl    # on a GPU: tunes one shape after another
     python3 tests/bench/choices.py --against tests/bench/tuned_h100.jsonl.gz       # anywhere: what a change of the schedulers changes

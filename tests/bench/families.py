@@ -1,4 +1,4 @@
-"""Times the automatic plan against torch.compile on fusions that people write: ten families, each at several shapes drawn by a seed.
+"""Times the automatic plan against torch.compile on fusions that people write: eleven families, each at several shapes drawn by a seed.
 
     python3 tests/bench/families.py --seed 1 --shapes 4
     python3 tests/bench/families.py --families softmax,adam --json table.jsonl --check
@@ -95,6 +95,11 @@ def _transpose_add_f(f, a, b):
     return [o.add(o.cast(a, _float()), o.cast(o.permute(b, [1, 0]), _float()))]
 
 
+def _relu_transpose_f(f, x):
+    y = f.ops.relu(f.ops.cast(x, _float()))
+    return [y, f.ops.permute(y, [1, 0])]
+
+
 def _row(o, w):
     return o.broadcast(o.cast(w, _float()), [True, False])
 
@@ -122,6 +127,10 @@ def torch_families():
         v = v * 0.999 + g * g * 0.001
         return [p - m * 0.001 / (torch.sqrt(v) + 1e-8), m, v]
 
+    def relu_transpose(x):
+        y = torch.relu(x.float())
+        return [y, y.t().contiguous()]
+
     def statistics(x):
         var, mean = torch.var_mean(x.float(), 1, correction=0)
         return [var, mean]
@@ -139,6 +148,7 @@ def torch_families():
         "statistics": (statistics, _statistics_f, ["m,n"], False),
         "column_sum": (lambda x: [x.float().sum(0)], _column_sum_f, ["m,n"], False),
         "transpose_add": (lambda a, b: [a.float() + b.float().t()], _transpose_add_f, ["m,n", "n,m"], True),
+        "relu_transpose": (relu_transpose, _relu_transpose_f, ["m,n"], True),
     }
 
 
