@@ -108,7 +108,7 @@ void Poly::add_term(int64_t factor, MonomialId monomial) {
 }
 
 void IdTable::clear() {
-  std::memset(static_cast<void*>(slots_.data()), 0, slots_.size() * sizeof(Slot));
+  if (!slots_.empty()) std::memset(static_cast<void*>(slots_.data()), 0, slots_.size() * sizeof(Slot));
   used_ = 0;
 }
 

@@ -223,8 +223,12 @@ bool Rewriter::unclamps(ValueId v, ValueId by) const {
 }
 
 bool Rewriter::fits(ValueId v, ValueId by) const {
-  return v != by && !unclamps(v, by) && is_replaceable(v) && !is_held(v) && g_[v].dtype == g_[by].dtype &&
-         same_axes(v, by) && same_deciders(v, by) && !moves_operand(v, by);
+  if (v != by && unclamps(v, by)) {
+    has_refused_bound_ = true;
+    return false;
+  }
+  return v != by && is_replaceable(v) && !is_held(v) && g_[v].dtype == g_[by].dtype && same_axes(v, by) &&
+         same_deciders(v, by) && !moves_operand(v, by);
 }
 
 bool Rewriter::take(ValueId v) {
@@ -293,6 +297,7 @@ namespace {
 struct Attempt {
   std::optional<Graph> graph;  // none: inference does not accept what the changes make
   std::vector<ValueId> taken;
+  bool has_refused_bound = false;  // which may fit once the axis that it cuts has changed
 };
 
 Attempt attempt(const Graph& g, const RewriteOptions& options, RewritePass pass, std::span<const ValueId> held) {
@@ -301,7 +306,8 @@ Attempt attempt(const Graph& g, const RewriteOptions& options, RewritePass pass,
   pass(now, r, options);
   const bool must_infer = r.finish();
   std::vector<ValueId> taken = r.taken();
-  return {must_infer ? accepted(g, std::move(now)) : std::optional(std::move(now)), std::move(taken)};
+  return {must_infer ? accepted(g, std::move(now)) : std::optional(std::move(now)), std::move(taken),
+          r.has_refused_bound()};
 }
 
 // The first of these changes that makes inference refuse the program.
@@ -329,7 +335,7 @@ bool rewrite_readers(Graph& g, RewriteOptions options, RewritePass pass) {
     if (a.taken.empty()) return changed;
     g = compacted(*std::move(a.graph));
     options.limit -= static_cast<int64_t>(a.taken.size());
-    if (held.empty()) return true;
+    if (held.empty() && !a.has_refused_bound) return true;
   }
 }
 
