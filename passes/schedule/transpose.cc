@@ -138,7 +138,7 @@ std::optional<Turned> turned(const Prepared& p, std::optional<size_t> only = {})
   for (const std::string& load : p.loads) {
     const auto place = innermost_place(p, load, input_of(g, p.w.tensor(load)));
     if (place && *place != order.back() && !is_overwritten(g, load, p.w) && has_tile(load) &&
-        leads_to_full(p, load, order))
+        leads_to_full(p, load, order) && !leads_past_full(p, load, order))
       by_axis[*place].loads.push_back(load);
   }
   for (const std::string& store : p.stores) {
@@ -198,7 +198,7 @@ class TransposeWriter {
     std::string inside;
     std::tie(block, inside) = writer_.split(y, block, 1, "g", "o");
     writer_.reorder(y, {block, inside, rows, columns});
-    if (const auto all = p.along_reference(); !all.empty()) writer_.transform_like(y, all);
+    if (const auto all = reached(); !all.empty()) writer_.transform_like(y, all);
     p.follow_readers();
     for (const Group& group : groups()) {
       write_threads(group.head);
@@ -238,8 +238,18 @@ class TransposeWriter {
     return std::ranges::count(turned_->loads, name) > 0 || std::ranges::count(turned_->stores, name) > 0;
   }
 
-  std::vector<std::string> along_without_turned() const {
+  // The tensors that share an axis with the reference.
+  std::vector<std::string> reached() const {
     std::vector<std::string> result = p.along_reference();
+    std::erase_if(result, [&](const std::string& name) {
+      const auto it = p.once.places.find(name);
+      return it != p.once.places.end() && std::ranges::none_of(it->second, is_number);
+    });
+    return result;
+  }
+
+  std::vector<std::string> along_without_turned() const {
+    std::vector<std::string> result = reached();
     std::erase_if(result, [&](const std::string& name) { return is_turned(name); });
     return result;
   }
@@ -281,7 +291,7 @@ class TransposeWriter {
     };
     take(p.reference);
     for (;;) {
-      const auto head = std::ranges::find_if(left, [&](const std::string& n) { return writer_.loops(n).size() == 4; });
+      const auto head = std::ranges::find_if(left, [&](const std::string& n) { return loops_of(n).own.size() == 4; });
       if (head == left.end()) break;
       const std::string name = *head;
       left.erase(head);
@@ -292,6 +302,19 @@ class TransposeWriter {
     return result;
   }
 
+  // The loops of a tensor, and those over its broadcasts.
+  struct TensorLoops {
+    std::vector<std::string> own, broadcasts;
+  };
+
+  TensorLoops loops_of(const std::string& name) const {
+    const Graph& g = writer_.graph();
+    TensorLoops result;
+    for (DomainId d : loop_of(g.tensor_of(writer_.tensor(name))))
+      (g[d].iter_type == IterType::kBroadcast ? result.broadcasts : result.own).push_back(g[d].name);
+    return result;
+  }
+
   static bool are_neighbours(const Graph& g, ValueId a, ValueId b) {
     const auto reads = [&](ValueId reader, ValueId v) { return std::ranges::count(g[g[reader].def].operands, v) > 0; };
     return reads(a, b) || reads(b, a) || g[a].def == g[b].def;
@@ -299,12 +322,14 @@ class TransposeWriter {
 
   // Threads take the rows of the tile, and the chunks of a row.
   void write_threads(const std::string& y) {
-    const auto loops = writer_.loops(y);
+    const auto [loops, broadcasts] = loops_of(y);
     std::string rows = loops[2];
     auto [chunk, element] = writer_.split(y, loops[3], vector_, "c", "v");
     if (!tiles_.empty()) std::tie(rows, chunk) = swizzled(y, rows, chunk);
     const auto [times, thread] = writer_.split(y, rows, rows_, "u", "t");
-    writer_.reorder(y, {loops[0], loops[1], times, thread, chunk, element});
+    std::vector<std::string> order = {loops[0], loops[1], times, thread, chunk, element};
+    order.insert(order.end(), broadcasts.begin(), broadcasts.end());
+    writer_.reorder(y, order);
     writer_.parallelize(y, loops[0], ParallelType::kGridX);
     writer_.parallelize(y, loops[1], ParallelType::kUnswitch);
     writer_.parallelize(y, thread, ParallelType::kBlockY);
