@@ -13,7 +13,8 @@ namespace {
 
 class MoveChecker {
  public:
-  MoveChecker(const Graph& g, OpId id, const OpView& view) : g_(g), id_(id), view_(view) {}
+  MoveChecker(const Graph& g, OpId id, const OpView& view, const Defects& defects)
+      : g_(g), id_(id), view_(view), defects_(defects) {}
 
   void run() const {
     switch (view_.kind) {
@@ -23,7 +24,8 @@ class MoveChecker {
       case OpKind::kReshape:
         return check_order();
       case OpKind::kSlice:
-        return check_slice();
+        if (!defects_.has(Defect::kSliceNegative)) check_slice();
+        return;
       case OpKind::kPad:
         return check_pad();
       case OpKind::kCat:
@@ -204,10 +206,13 @@ class MoveChecker {
   const Graph& g_;
   OpId id_;
   const OpView& view_;
+  const Defects& defects_;
 };
 
 }  // namespace
 
-void check_moves(const Graph& g, OpId op, const OpView& view) { MoveChecker(g, op, view).run(); }
+void check_moves(const Graph& g, OpId op, const OpView& view, const Defects& defects) {
+  MoveChecker(g, op, view, defects).run();
+}
 
 }  // namespace fusebox

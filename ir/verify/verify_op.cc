@@ -284,7 +284,7 @@ class OpChecker {
       if (op_.operands[i] && g_.is_tensor(op_.operands[i]))
         for (size_t r = 0; r < op_.results.size(); ++r)
           for (DomainPair pair : map_producer_to_consumer(g_, id_, i, r)) check_pair(g_, view_, pair, defects_);
-    if (!defects_.has(Defect::kVerifyExtents)) check_moves(g_, id_, view_);
+    if (!defects_.has(Defect::kVerifyExtents)) check_moves(g_, id_, view_, defects_);
     if (op_.kind == OpKind::kTriu && !defects_.has(Defect::kVerifyExtents)) check_masked();
     if (demands(op_.kind, kLibrary)) check_library();
     const bool makes_axes =

@@ -40,7 +40,7 @@ std::vector<OpId> check_order(const Graph& g);
 void check_op(const Graph& g, OpId op, const Defects& defects);
 // Checks that the transforms and extents of an op that moves elements are those that the op states. Its format, ranks and
 // axes are right already.
-void check_moves(const Graph& g, OpId op, const OpView& view);
+void check_moves(const Graph& g, OpId op, const OpView& view, const Defects& defects);
 // Checks a fact (FUSEBOX_FACT_OPS): it belongs to a schedule or its kernel, and holds everywhere in it.
 void check_fact(const Graph& g, OpId op);
 // Checks that an op by which the blocks of a cluster wait stands in a kernel that has clusters.

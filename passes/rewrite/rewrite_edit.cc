@@ -223,12 +223,8 @@ bool Rewriter::unclamps(ValueId v, ValueId by) const {
 }
 
 bool Rewriter::fits(ValueId v, ValueId by) const {
-  if (v != by && unclamps(v, by)) {
-    has_refused_bound_ = true;
-    return false;
-  }
-  return v != by && is_replaceable(v) && !is_held(v) && g_[v].dtype == g_[by].dtype && same_axes(v, by) &&
-         same_deciders(v, by) && !moves_operand(v, by);
+  return v != by && !unclamps(v, by) && is_replaceable(v) && !is_held(v) && g_[v].dtype == g_[by].dtype &&
+         same_axes(v, by) && same_deciders(v, by) && !moves_operand(v, by);
 }
 
 bool Rewriter::take(ValueId v) {
@@ -297,7 +293,7 @@ namespace {
 struct Attempt {
   std::optional<Graph> graph;  // none: inference does not accept what the changes make
   std::vector<ValueId> taken;
-  bool has_refused_bound = false;  // which may fit once the axis that it cuts has changed
+  bool has_inferred = false;  // results may have other extents, and more may fit
 };
 
 Attempt attempt(const Graph& g, const RewriteOptions& options, RewritePass pass, std::span<const ValueId> held) {
@@ -306,8 +302,7 @@ Attempt attempt(const Graph& g, const RewriteOptions& options, RewritePass pass,
   pass(now, r, options);
   const bool must_infer = r.finish();
   std::vector<ValueId> taken = r.taken();
-  return {must_infer ? accepted(g, std::move(now)) : std::optional(std::move(now)), std::move(taken),
-          r.has_refused_bound()};
+  return {must_infer ? accepted(g, std::move(now)) : std::optional(std::move(now)), std::move(taken), must_infer};
 }
 
 // The first of these changes that makes inference refuse the program.
@@ -335,7 +330,7 @@ bool rewrite_readers(Graph& g, RewriteOptions options, RewritePass pass) {
     if (a.taken.empty()) return changed;
     g = compacted(*std::move(a.graph));
     options.limit -= static_cast<int64_t>(a.taken.size());
-    if (held.empty() && !a.has_refused_bound) return true;
+    if (held.empty() && !a.has_inferred) return true;
   }
 }
 

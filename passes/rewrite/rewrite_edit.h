@@ -52,9 +52,6 @@ class Rewriter {
   bool finish();
   // The replaced values and the results of changed ops, in order.
   const std::vector<ValueId>& taken() const { return taken_; }
-  // Whether a scalar did not fit because a slice would take it as it is. It may fit once inference has made the slice's
-  // operand again.
-  bool has_refused_bound() const { return has_refused_bound_; }
 
   // Whether two values have axes of the same types and extents, as consumers see them.
   bool same_axes(ValueId a, ValueId b) const;
@@ -87,7 +84,6 @@ class Rewriter {
   std::vector<bool> is_output_;                  // by value
   std::vector<bool> is_read_, is_read_by_aten_;  // by value
   std::vector<bool> is_changed_;                 // by value: whether it is made from other scalars than before
-  mutable bool has_refused_bound_ = false;
   // A copy of the graph that extents are emitted into and taken out of again, and the ops that changed since.
   mutable std::optional<Graph> scratch_;
   mutable std::vector<OpId> edited_;
@@ -95,8 +91,8 @@ class Rewriter {
 };
 
 // Runs a pass on a copy of `g` and keeps the result. True: changed. If inference refuses the result, bisecting the
-// limit finds the first change that it refuses, and the pass runs again without that change. Held changes and refused
-// bounds are tried again on the result, until nothing changes any more.
+// limit finds the first change that it refuses, and the pass runs again without that change. Held changes are tried
+// again on the result, and all changes where inference has made it, until nothing changes any more.
 using RewritePass = void (*)(Graph&, Rewriter&, const RewriteOptions&);
 bool rewrite_readers(Graph& g, RewriteOptions options, RewritePass pass);
 
