@@ -34,7 +34,7 @@ void try_then_do(const StepContext& c, const Change& change) {
     Graph tried = c.g;
     change(tried);
     drop_open_aliases(tried);
-    verify(tried);
+    verify(tried, c.defects);
     for (size_t i = 0; i < c.g.values.size(); ++i)
       if (const ValueId v(i);
           c.g.is_tensor(v) && symbolic_axes(tried, v) > symbolic_axes(c.g, v) && is_concretized(c.g, v))

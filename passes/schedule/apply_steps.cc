@@ -44,7 +44,7 @@ void apply_step(Graph& g, const Step& step, const Defects& defects) {
   Graph next = compact(g);
   if (!parsed.pass->run(next, parsed.options)) return;
   next = compact(next);
-  if (const auto error = find_error(next))
+  if (const auto error = find_error(next, defects))
     throw Error(
         ErrorCode::kInternal,
         "the rewrite " + std::string(parsed.pass->name) + " made a program that does not verify: " + error->what(),
