@@ -32,10 +32,14 @@ bool is_of_facts(const Op& op) {
          op.kind == OpKind::kPrepareDiv || op.attrs.has(AttrKey::kAssumed);
 }
 
-// A function or a triangle of complex numbers.
+// A function or a triangle of complex numbers. The graph may be one that no reader accepts.
 bool is_of_complex(const Graph& g, const Op& op) {
-  const auto is_complex_value = [&](ValueId v) { return v && v.index < g.values.size() && is_complex(g[v].dtype); };
-  if (op.operands.empty() || !is_complex_value(op.operands[0])) return false;
+  const auto is_complex_value = [&](ValueId v) {
+    return v && v.index < g.values.size() && static_cast<size_t>(g[v].dtype) < dtype_rows().size() &&
+           is_complex(g[v].dtype);
+  };
+  if (static_cast<size_t>(op.kind) >= op_rows().size() || op.operands.empty() || !is_complex_value(op.operands[0]))
+    return false;
   return op.kind == OpKind::kTriu || (is_library(op.kind, g[op.operands[0]].dtype) && !demands(op.kind, kLibrary));
 }
 

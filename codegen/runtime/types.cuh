@@ -48,11 +48,11 @@ using UnsignedOf = typename Select<
 
 // The integer of type T that has the low bits of `value`. ptxas 12.9 and 13.0 widen the negation of a 16-bit -32768 to
 // 32768. NVRTC 13.0 leaves out the sign extension of an 8-bit sum or negation of the lower of two bytes that it has loaded
-// together: log2(float(int8_t(-x))) of x = 2 was log2(510). So a signed result is computed in 32 bits, and the compiler must
-// not see that fewer would do.
+// together: log2(float(int8_t(-x))) of x = 2 was log2(510). So signed results of 8 and 16 bits are computed in 32, and the
+// compiler must not see that fewer would do.
 template <class T>
 __device__ T low_bits(uint32_t value) {
-  if constexpr (kIsSigned<T>) asm("" : "+r"(value));
+  if constexpr (kIsSigned<T> && sizeof(T) < 4) asm("" : "+r"(value));
   return T(value);
 }
 
