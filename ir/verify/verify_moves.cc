@@ -130,15 +130,7 @@ class MoveChecker {
   void check_order() const {
     const Tensor& t = result();
     if (t.root.empty()) return;
-    std::vector<bool> is_wanted(g_.transforms.size());
-    std::vector<DomainId> todo(t.logical.begin(), t.logical.end());
-    while (!todo.empty()) {
-      const TransformId def = g_[todo.back()].def;
-      todo.pop_back();
-      if (!def || is_wanted[def.index]) continue;
-      is_wanted[def.index] = true;
-      todo.insert(todo.end(), g_[def].inputs.begin(), g_[def].inputs.end());
-    }
+    const std::vector<TransformId> transforms = op_transforms(g_, t);
     const auto holds = [](const auto& list, DomainId d) {
       return std::find(list.begin(), list.end(), d) != list.end();
     };
@@ -147,8 +139,8 @@ class MoveChecker {
       return holds(t.logical, d) && (g_[d].iter_type != IterType::kBroadcast || g_[d].expanded);
     };
     const auto is_read = [&](DomainId d) {
-      return is_kept(d) || std::any_of(t.transforms.begin(), t.transforms.end(),
-                                       [&](TransformId x) { return is_wanted[x.index] && holds(g_[x].inputs, d); });
+      return is_kept(d) ||
+             std::any_of(transforms.begin(), transforms.end(), [&](TransformId x) { return holds(g_[x].inputs, d); });
     };
     std::vector<Part> parts;
     for (DomainId d : t.root)
@@ -156,8 +148,7 @@ class MoveChecker {
     const auto place_of_part = [&](DomainId d) {
       return std::find_if(parts.begin(), parts.end(), [&](const Part& p) { return p.axis == d; });
     };
-    for (TransformId id : t.transforms) {
-      if (!is_wanted[id.index]) continue;
+    for (TransformId id : transforms) {
       const Transform& x = g_[id];
       const auto at = place_of_part(x.inputs[0]);
       const size_t inputs = x.kind == TransformKind::kMerge ? 2 : 1;

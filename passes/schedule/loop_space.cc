@@ -132,16 +132,19 @@ size_t innermost_in_memory(const Graph& g, ValueId tensor) {
   return it == order.rend() ? axes.size() : position_in(axes, *it);
 }
 
-// The bytes of an element of each tensor in memory that lies along the same innermost axis as this output.
-int64_t bytes_along(const ScheduleView& view, ValueId out) {
+// Whether a tensor lies along the same innermost axis as the output.
+bool shares_innermost(const ScheduleView& view, ValueId out, ValueId tensor) {
   const Graph& g = view.fusion;
   const size_t inner = innermost_in_memory(g, out);
+  const auto along = axes_along(g, *fusion_axes(view), out, tensor);
+  return inner < along.size() && along[inner] && *along[inner] == innermost_in_memory(g, tensor);
+}
+
+// The bytes of an element of each tensor in memory that lies along the same innermost axis as this output.
+int64_t bytes_along(const ScheduleView& view, ValueId out) {
   int64_t bytes = 0;
-  for (ValueId v : in_memory(g)) {
-    const auto along = axes_along(g, *fusion_axes(view), out, v);
-    if (inner < along.size() && along[inner] && *along[inner] == innermost_in_memory(g, v))
-      bytes += size_bytes(g[v].dtype);
-  }
+  for (ValueId v : in_memory(view.fusion))
+    if (shares_innermost(view, out, v)) bytes += size_bytes(view.fusion[v].dtype);
   return bytes;
 }
 
@@ -161,7 +164,9 @@ ValueId reference_of(const ScheduleView& view) {
     }
     if (best && size < most) continue;
     // Of outputs that are as large, the one along which more is loaded and stored; of equals the first.
-    if (best && size == most && bytes_along(view, out.value) <= bytes_along(view, best)) continue;
+    if (best && size == most &&
+        (shares_innermost(view, best, out.value) || bytes_along(view, out.value) <= bytes_along(view, best)))
+      continue;
     best = out.value;
     most = size;
   }

@@ -202,8 +202,9 @@ class TransposeWriter {
     p.follow_readers();
     for (const Group& group : groups()) {
       write_threads(group.head);
-      if (!group.others.empty()) writer_.transform_like(group.head, group.others);
-      if (!group.others.empty()) writer_.parallelize_like(group.head, group.others);
+      if (group.others.empty()) continue;  // an empty list would stand for all
+      writer_.transform_like(group.head, group.others);
+      writer_.parallelize_like(group.head, group.others);
     }
     p.follow_readers(turned_->loads);
     p.parallelize_like_readers(turned_->loads);
@@ -278,12 +279,12 @@ class TransposeWriter {
     std::vector<Group> result;
     const auto take = [&](const std::string& head) {
       Group group{head, {}};
-      std::vector<ValueId> reached = {writer_.tensor(head)};
-      for (size_t i = 0; i < reached.size(); ++i)
+      std::vector<ValueId> met = {writer_.tensor(head)};
+      for (size_t i = 0; i < met.size(); ++i)
         std::erase_if(left, [&](const std::string& name) {
           const ValueId v = writer_.tensor(name);
-          if (!are_neighbours(g, reached[i], v)) return false;
-          reached.push_back(v);
+          if (!are_neighbours(g, met[i], v)) return false;
+          met.push_back(v);
           group.others.push_back(name);
           return true;
         });
@@ -322,25 +323,21 @@ class TransposeWriter {
 
   // Threads take the rows of the tile, and the chunks of a row.
   void write_threads(const std::string& y) {
-    const auto [loops, broadcasts] = loops_of(y);
-    std::string rows = loops[2];
-    auto [chunk, element] = writer_.split(y, loops[3], vector_, "c", "v");
-    if (!tiles_.empty()) std::tie(rows, chunk) = swizzled(y, rows, chunk);
-    const auto [times, thread] = writer_.split(y, rows, rows_, "u", "t");
-    std::vector<std::string> order = {loops[0], loops[1], times, thread, chunk, element};
-    order.insert(order.end(), broadcasts.begin(), broadcasts.end());
-    writer_.reorder(y, order);
-    writer_.parallelize(y, loops[0], ParallelType::kGridX);
-    writer_.parallelize(y, loops[1], ParallelType::kUnswitch);
-    writer_.parallelize(y, thread, ParallelType::kBlockY);
-    writer_.parallelize(y, chunk, ParallelType::kBlockX);
+    auto [loops, inner] = loops_of(y);
+    Loops l{loops[0], loops[1], loops[2], {}};
+    std::string element;
+    std::tie(l.columns, element) = writer_.split(y, loops[3], vector_, "c", "v");
+    if (!tiles_.empty()) std::tie(l.rows, l.columns) = swizzled(y, l.rows, l.columns);
+    inner.insert(inner.begin(), element);
+    parallelize(y, l, inner);
   }
 
-  // The loops of a turned copy: those of the block, and its rows and columns, so that columns run along its innermost axis.
+  // The loops of a tensor over its tile.
   struct Loops {
     std::string block, inside, rows, columns;
   };
 
+  // Those of a turned copy, so that columns run along its innermost axis.
   Loops own_loops(const std::string& copy, ValueId memory) {
     const Graph& g = writer_.graph();
     const ValueId v = writer_.tensor(copy);
@@ -362,24 +359,32 @@ class TransposeWriter {
     return {writer_.merge(copy, group, in_group, "n"), chunk};
   }
 
-  void parallelize_turned(const std::string& copy, const Loops& l, const std::string& element) {
-    const auto [times, thread] = writer_.split(copy, l.rows, rows_, "u", "t");
+  // Gives the threads rows and columns. `inner`: the loops inside of these.
+  void parallelize(const std::string& tensor, const Loops& l, const std::vector<std::string>& inner) {
+    const auto [times, thread] = writer_.split(tensor, l.rows, rows_, "u", "t");
     std::vector<std::string> now = {l.block, l.inside, times, thread, l.columns};
-    if (!element.empty()) now.push_back(element);
-    writer_.reorder(copy, now);
-    writer_.parallelize(copy, l.block, ParallelType::kGridX);
-    writer_.parallelize(copy, l.inside, ParallelType::kUnswitch);
-    writer_.parallelize(copy, thread, ParallelType::kBlockY);
-    writer_.parallelize(copy, l.columns, ParallelType::kBlockX);
+    now.insert(now.end(), inner.begin(), inner.end());
+    writer_.reorder(tensor, now);
+    writer_.parallelize(tensor, l.block, ParallelType::kGridX);
+    writer_.parallelize(tensor, l.inside, ParallelType::kUnswitch);
+    writer_.parallelize(tensor, thread, ParallelType::kBlockY);
+    writer_.parallelize(tensor, l.columns, ParallelType::kBlockX);
+  }
+
+  // Splits the chunks off a turned copy's columns; nothing for single elements, which are chunks themselves.
+  std::vector<std::string> split_chunks(const std::string& copy, Loops& l) {
+    if (vector_ == 1) return {};
+    std::string element;
+    std::tie(l.columns, element) = writer_.split(copy, l.columns, vector_, "c", "v");
+    return {element};
   }
 
   // The tile of an input: rows along the reference's innermost axis, chunks along the input's own.
   void write_turned(const std::string& load) {
     Loops l = own_loops(load, input_of(writer_.graph(), writer_.tensor(load)));
-    std::string element;
-    if (vector_ > 1) std::tie(l.columns, element) = writer_.split(load, l.columns, vector_, "c", "v");
+    const auto inner = split_chunks(load, l);
     std::tie(l.rows, l.columns) = swizzled(load, l.rows, l.columns);
-    parallelize_turned(load, l, element);
+    parallelize(load, l, inner);
     writer_.set_memory_type(load, MemoryType::kShared);
     if (vector_ == 1) held_.push_back(held_before(load));
   }
@@ -395,9 +400,8 @@ class TransposeWriter {
   // An output reads its tile along its own innermost axis, and gathers a vector before it is stored.
   void write_turned_store(const std::string& store) {
     Loops l = own_loops(store, writer_.tensor(store));
-    std::string element;
-    if (vector_ > 1) std::tie(l.columns, element) = writer_.split(store, l.columns, vector_, "c", "v");
-    parallelize_turned(store, l, element);
+    const auto inner = split_chunks(store, l);
+    parallelize(store, l, inner);
     if (vector_ > 1) held_before(store);
   }
 

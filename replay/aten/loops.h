@@ -92,7 +92,6 @@ void complex_to_integer_loop(const Loop& loop, const Row& row);
 // Finishes a reduction of reals. Tensors: value in double (rounded in place), bound, the sum of the operands' bounds,
 // and the error of the implementation, infinite where nothing is known.
 void reduction_loop(Dtype declared, const Row& row);
-// start + i·step as a kernel computes it, each step rounded. Tensors: value (in: i), bound.
 // How far the elements start + i·step move where both move by their bounds.
 struct Spread {
   double start = 0, step = 0;
@@ -100,6 +99,7 @@ struct Spread {
   bool is_zero() const { return start == 0 && step == 0; }
   double at(int64_t i) const { return step == 0 ? start : start + static_cast<double>(i) * step; }
 };
+// start + i·step as a kernel computes it, each step rounded. Tensors: value (in: i), bound.
 void iota_loop(Dtype declared, double start, double step, const Spread& spread, const Row& row);
 
 // One element of an op on integers and bool of one dtype, exactly. It wraps at the dtype's width; the op table defines

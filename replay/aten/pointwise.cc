@@ -473,7 +473,8 @@ Carried Evaluator::iota(const Op& op, Dtype declared) {
     r.value = at::add(start.value, at::mul(index, step.value));
     if (!spread.is_zero()) {
       r.bound = at::empty(r.value.sizes(), at::kDouble);
-      for (int64_t i = 0; i < length; ++i) r.bound.data_ptr<double>()[i] = spread.at(i);
+      double* bound = r.bound.data_ptr<double>();
+      for (int64_t i = 0; i < length; ++i) bound[i] = spread.at(i);
     }
     Loop loop{OpKind::kCast, Dtype::kInt64, declared, {{Dtype::kInt64, true}}, &ambiguous_};
     return into(integer_loop, loop, std::span<const Carried>(&r, 1), at::kLong);
