@@ -122,7 +122,9 @@ std::optional<Case> with_even_size(const Case& c, RandomSource& random) {
 // Launches for large sizes, without memory: checks what a GPU would refuse or hang in.
 class CountingDevice : public Device {
  public:
-  explicit CountingDevice(const DeviceProperties& properties) : properties_(properties) {}
+  // `counts_work`: whether no thread is to do much more than others.
+  CountingDevice(const DeviceProperties& properties, bool counts_work)
+      : properties_(properties), counts_work_(counts_work) {}
 
   std::string_view name() const override { return "counting"; }
   RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool) override {
@@ -144,8 +146,9 @@ class CountingDevice : public Device {
     kernels_.push_back(&kernel);
     return kernels_.size() - 1;
   }
-  void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument>) override {
+  void launch(size_t kernel, const LaunchDims& dims, std::span<const RunArgument> arguments) override {
     check_limits(*kernels_[kernel], dims);
+    check_work(*kernels_[kernel], arguments);
   }
   void synchronize() override {}
 
@@ -183,7 +186,50 @@ class CountingDevice : public Device {
                 " on each multiprocessor are all that the GPU is sure to hold");
   }
 
+  // Scheduling has left a tensor behind if one thread computes most of it. No thread needs to access many more elements than
+  // the largest tensor has for each thread that the device holds. Two do: a scatter reads all its indices for each element, and
+  // what is spread over devices stays unfused.
+  void check_work(const Graph& kernel, std::span<const RunArgument> arguments) const {
+    constexpr int64_t kMostAccesses = 4096, kImbalance = 64, kThreadsEach = 2048;
+    if (!counts_work_) return;
+    Bindings sizes(kernel.values.size());
+    int64_t elements = 0;
+    const auto parameters = inputs(kernel);
+    for (size_t i = 0; i < parameters.size() && i < arguments.size(); ++i) {
+      if (arguments[i].is_scalar) {
+        sizes[parameters[i].index] = arguments[i].bits;
+      } else {
+        int64_t count = 1;
+        for (int64_t n : arguments[i].tensor.layout.shape) count *= n;
+        elements = std::max(elements, count);
+      }
+    }
+    const int64_t each = elements / (properties_.multiprocessors * kThreadsEach);
+    check_region(kernel, kernel[Graph::body()], sizes, 1, std::max(kMostAccesses, kImbalance * each));
+  }
+
+  // `times`: the iterations of the loops around the region.
+  static void check_region(const Graph& kernel, const Region& region, const Bindings& sizes, int64_t times,
+                           int64_t limit) {
+    for (OpId id : region.ops) {
+      const Op& op = kernel[id];
+      int64_t inner = times;
+      if (op.kind == OpKind::kFor) {
+        const auto bound = [&](size_t i) { return evaluate_integer(kernel, op.operands[i], sizes); };
+        const auto start = bound(0), stop = bound(1), step = bound(2);
+        if (start && stop && step) inner *= std::max<int64_t>(*stop - *start + *step - 1, 0) / *step;
+      }
+      const bool accesses = op.kind == OpKind::kLoad || op.kind == OpKind::kStore;
+      if (accesses && times > limit && kernel[kernel[op.operands[0]].def].kind == OpKind::kInput)
+        throw Error(ErrorCode::kLaunchLimit,
+                    "one thread may access " + std::to_string(times) + " elements of %" + kernel[op.operands[0]].name,
+                    "@" + kernel.name);
+      for (RegionId r : op.regions) check_region(kernel, kernel[r], sizes, inner, limit);
+    }
+  }
+
   const DeviceProperties& properties_;
+  const bool counts_work_;
   std::vector<const Graph*> kernels_;
   CudaPointer next_ = CudaPointer{1} << 44;
 };
@@ -206,7 +252,10 @@ void check_launches(OracleRun& run, const Compiled& c, const Inputs& larger, con
     t.strides = b.strides.empty() ? contiguous_strides(b.shape) : b.strides;
     arguments.push_back(Argument::of(std::move(t)));
   }
-  CountingDevice device(properties);
+  const Graph& g = run.fusion();
+  const bool counts_work = std::ranges::count(g.ops, OpKind::kScatter, &Op::kind) == 0 &&
+                           std::ranges::all_of(g.tensors, [](const Tensor& t) { return t.devices.empty(); });
+  CountingDevice device(properties, counts_work);
   const std::vector<NamedKernel> kernels = named_kernels(c);
   run_host_program(c.host, kernels, device, arguments, {}, false);
 }

@@ -160,7 +160,7 @@ class Spreader {
     for (size_t i = 0; i < input.reads.size(); ++i) {
       const Read& to = input.reads[i];
       if (keeps_more[input.groups[i]] && to.op != from.op && !is_reached(first_result(to.op)))
-        offer(first, first_result(to.op), own, joined(from.op, axes, to), StandIn::kNone);
+        offer(first, first_result(to.op), own, joined(from.op, axes, to), StandIn::kAnyAxis);
     }
   }
 

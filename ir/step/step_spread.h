@@ -16,6 +16,7 @@
 
 namespace fusebox {
 
+// Of two readers of one input, `to` gets a loop broadcast for any axis that it lacks.
 struct SpreadEdge {
   TensorId from, to;                  // `to` is an operand of the op of `from`, or the first result of another op
   StandIn stand_in = StandIn::kNone;  // the missing axes of `to` that get a loop broadcast

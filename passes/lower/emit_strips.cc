@@ -1,4 +1,6 @@
 // Emits loops in strips, for serial sums with partial sums (passes/plan/plan_cascades.cc).
+#include <algorithm>
+
 #include "ir/domain/domain.h"
 #include "passes/lower/kernel_emitter.h"
 
@@ -21,6 +23,8 @@ void KernelEmitter::emit_strips(uint32_t node, ValueId end, bool unroll) {
   const int64_t rest = count ? *count % width : 0;
   const bool is_apart = rest > 0 && (unroll || *count <= kShort);
   const ValueId whole = is_apart ? kernel_.index(*count - rest) : end;
+  const auto outer = settled_;
+  if (is_apart) settle_below(node, node, *count - rest);
   if (kernel_.constant_of(whole).value_or(INT64_MAX) <= width) {
     emit_strip(kernel_.index(0), whole);
   } else {
@@ -29,7 +33,33 @@ void KernelEmitter::emit_strips(uint32_t node, ValueId end, bool unroll) {
     emit_strip(first, is_apart || (count && rest == 0) ? behind : kernel_.minimum(behind, end));
     kernel_.end();
   }
+  settled_ = outer;
   if (is_apart && !defects().has(Defect::kStripRestDropped)) emit_strip(whole, end);
+}
+
+// Settles the checks of the statements in `node` that hold where the loop at `strips` is below `end`.
+void KernelEmitter::settle_below(uint32_t node, uint32_t strips, int64_t end) {
+  for (const TreeChild& child : plan_.tree.children[node]) {
+    if (child.is_node) {
+      settle_below(child.index, strips, end);
+      continue;
+    }
+    Site site = site_of(child.index);
+    IndexAlgebra& algebra = site.view.algebra;
+    // A thread that is launched where its loop has no iteration may rely on any check.
+    const auto is_launched_empty = [&](uint32_t n) {
+      return n != LoopNode::kNoNode && plan_.launched_empty.contains(plan_.parallel_of(n));
+    };
+    if (std::ranges::any_of(site.view.path, is_launched_empty)) continue;
+    for (size_t i = 0; i < site.plan.conditions.size(); ++i) {
+      const Condition& c = site.plan.conditions[i];
+      if (c.guard || c.compare != OpKind::kLt || c.kind != CheckKind::kDomain) continue;
+      const auto linear = algebra.linear_in(c.value, static_cast<int>(strips));
+      if (!linear || !algebra.prove_nonneg(linear->coefficient)) continue;
+      const Form last = algebra.add(algebra.mul(linear->coefficient, algebra.constant(end - 1)), linear->rest);
+      if (algebra.prove_less(last, c.bound)) settled_[child.index].insert(i);
+    }
+  }
 }
 
 void KernelEmitter::add_partial(OpId id, size_t level, ValueId at) {

@@ -160,6 +160,7 @@ class KernelEmitter {
   // emit_strips.cc
   // Emits a loop from 0 to `end` in strips, with its children.
   void emit_strips(uint32_t node, ValueId end, bool unroll);
+  void settle_below(uint32_t node, uint32_t strips, int64_t end);
   // Emits what follows the strip that began at `first`.
   void end_strip(uint32_t node, ValueId first);
   // The buffers of a level of partial sums. Level 0 is the accumulator.
