@@ -39,7 +39,11 @@ void KernelEmitter::emit_strips(uint32_t node, ValueId end, bool unroll) {
 
 // Settles the checks of the statements in `node` that hold where the loop at `strips` is below `end`.
 void KernelEmitter::settle_below(uint32_t node, uint32_t strips, int64_t end) {
-  for (const TreeChild& child : plan_.tree.children[node]) {
+  const auto& children = plan_.tree.children[node];
+  for (size_t at = 0; at < children.size(); ++at) {
+    const TreeChild& child = children[at];
+    // What is loaded for later iterations is checked for these.
+    if (node == strips && is_ahead(node, at)) continue;
     if (child.is_node) {
       settle_below(child.index, strips, end);
       continue;

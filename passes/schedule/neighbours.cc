@@ -66,12 +66,20 @@ int64_t waiting_blocks(const Heuristics& h) {
   return rows * ceil_div(h.number("most_columns"), h.number("lanes") * h.number("vector")) * slices;
 }
 
+// Whether neighbouring threads take neighbouring columns, and reduce along others.
+bool is_by_columns(const Heuristics& h) { return h.has("axes") && h.word("axes") == "outer"; }
+
 std::optional<Heuristics> moved(const Heuristics& h, Move move, bool up) {
   const bool keeps_row = std::ranges::count(h.choices, "chunks", &Heuristic::key) > 0;
   const bool has_lanes = std::ranges::count(h.choices, "lanes", &Heuristic::key) > 0;
-  // The parts of a kept row move together.
-  constexpr std::string_view kParts[] = {"warps", "lanes", "vector"};
-  if (keeps_row && move.against.empty() && std::ranges::count(kParts, move.key) > 0) return std::nullopt;
+  // The parts of a kept row move together. Those of kept columns are of warps alone; lanes and vectors are of other columns.
+  constexpr std::string_view kParts[] = {"warps", "lanes", "vector"}, kOfRows[] = {"rows", "unroll"};
+  const bool has_columns = is_by_columns(h), keeps_columns = keeps_row && has_columns;
+  const bool is_part = std::ranges::count(kParts, move.key) > 0 && (!keeps_columns || move.key == "warps");
+  if (keeps_row && move.against.empty() && is_part) return std::nullopt;
+  if (keeps_columns && move.against == "chunks" && !is_part) return std::nullopt;
+  if (has_columns && std::ranges::count(kOfRows, move.key) > 0 && (keeps_columns || move.key == "rows"))
+    return std::nullopt;
   // Wider vectors than the scheduler's own have no proof.
   if (move.key == "vector" && up) return std::nullopt;
   // Where a row is walked by single warps, their number has no meaning.
@@ -112,7 +120,7 @@ std::vector<Heuristics> neighbours(const Heuristics& h) {
 }
 
 std::optional<Heuristics> with_narrower_vectors(const Heuristics& h) {
-  const bool keeps_row = std::ranges::count(h.choices, "chunks", &Heuristic::key) > 0;
+  const bool keeps_row = std::ranges::count(h.choices, "chunks", &Heuristic::key) > 0 && !is_by_columns(h);
   return moved(h, keeps_row ? Move{"vector", "chunks"} : Move{"vector", {}}, false);
 }
 

@@ -150,30 +150,27 @@ class Chooser : public ReductionFacts {
   bool is_held_once() const { return is_held_once_; }
 
   // The kept axes lie innermost: neighbouring threads take neighbouring columns.
-  Heuristics in_columns(bool may_slice) {
-    if (may_slice && sizes_.row <= (access_.vector == 1 ? kFewSinglePlaces : kFewPlaces)) return in_short_columns();
-    int64_t lanes = view_.device.warp;
-    if (may_slice) {
-      // Half a warp reads whole lines, and more blocks share the columns.
-      lanes /= 2;
-      access_.vector = std::min<int64_t>(access_.vector, kVectorOfColumns);
-      // Narrower accesses read parts of lines: [1000, 90001] in f16 took 91.5 µs so on an H100, and 83.5 by 64 lanes.
-      while (lanes * access_.vector * bytes_of_loads() < kBytesOfLine &&
-             blocks_of_columns(2 * lanes) >= kManyHeldOfColumns * view_.device.multiprocessors)
-        lanes *= 2;
-    }
+  Heuristics in_columns() {
+    if (sizes_.row <= (access_.vector == 1 ? kFewSinglePlaces : kFewPlaces)) return in_short_columns();
+    // Half a warp reads whole lines, and more blocks share the columns.
+    int64_t lanes = view_.device.warp / 2;
+    access_.vector = std::min<int64_t>(access_.vector, kVectorOfColumns);
+    // Narrower accesses read parts of lines: [1000, 90001] in f16 took 91.5 µs so on an H100, and 83.5 by 64 lanes.
+    while (lanes * access_.vector * bytes_of_loads() < kBytesOfLine &&
+           blocks_of_columns(2 * lanes) >= kManyHeldOfColumns * view_.device.multiprocessors)
+      lanes *= 2;
     // Where there are few columns, narrow accesses give every lane one.
     while (access_.vector > 1 && ceil_div(columns(), access_.vector) < lanes) access_.vector /= 2;
-    const bool may_wait = may_slice && are_awaited(view_.fusion, space_);
+    const bool may_wait = are_awaited(view_.fusion, space_);
     // On an H100, 5.6 µs in place of 6.0 for [599, 32] in f32, and arrivals need not be cleared first; 7.2 in place of 6.3
     // for [900, 128] in f16.
     const bool is_short = sizes_.row <= kShortColumn && blocks_of_columns(lanes) <= kFewColumnBlocks;
     const bool is_sliced =
-        may_slice && !is_short && ceil_div(sizes_.row, kThreadsOfFewRows / lanes * kUnroll) > kMostRounds &&
+        !is_short && ceil_div(sizes_.row, kThreadsOfFewRows / lanes * kUnroll) > kMostRounds &&
         (may_wait ? states_rows() : most_blocks(kSlicesOfColumn, false, 0) >= 2 * blocks_of_columns(lanes));
     // Columns that no blocks share are read soonest by many blocks.
     const int64_t wanted_blocks = 4 * view_.device.multiprocessors;
-    if (may_slice && !is_sliced)
+    if (!is_sliced)
       while (access_.vector > 1 && blocks_of_columns(lanes) < wanted_blocks) access_.vector /= 2;
     const int64_t blocks = blocks_of_columns(lanes);
     const bool waits = is_sliced && may_wait;
@@ -204,7 +201,7 @@ class Chooser : public ReductionFacts {
         while (access_.vector > 1 && 2 * blocks_of_columns(lanes) * slices < most_blocks(3, waits, kLeastHeld))
           access_.vector /= 2;
       }
-    } else if (may_slice) {
+    } else {
       while (warps * lanes < most_threads && ceil_div(sizes_.row, warps * kUnroll) > 1) warps *= 2;
       // A few blocks of a second wave would leave most multiprocessors idle: [320, 42708] in f16 took 17.5 µs in 668 blocks
       // of 256 threads on an H100, of which it holds 528, and 14.5 in blocks of 128.
@@ -232,8 +229,7 @@ class Chooser : public ReductionFacts {
       if (is_short && ceil_div(sizes_.row, warps * kUnroll) > kMostRounds) most_unroll = kLongUnroll;
       // Loads of a few rounds are under way together: [500, 700] in f32 took 6.2 µs in four rounds, and 4.9 in one.
       const int64_t one_round = std::min(power_of_two_from(ceil_div(sizes_.row, warps)), kMostRounds * kUnroll);
-      if (may_slice && sizes_.row <= one_round * warps &&
-          one_round * access_.vector * bytes_of_loads() <= kBytesOfRound)
+      if (sizes_.row <= one_round * warps && one_round * access_.vector * bytes_of_loads() <= kBytesOfRound)
         most_unroll = std::max(most_unroll, one_round);
     }
     const int64_t unroll = std::min(most_unroll, power_of_two_from(ceil_div(sizes_.row, warps * slices)));
@@ -250,6 +246,43 @@ class Chooser : public ReductionFacts {
                                      : held > 0   ? held
                                                   : blocks_of_multiprocessor(lanes * warps),
                            .longest = longest_summed_once()});
+  }
+
+  // The kept axes lie innermost: the threads of a block, or of a cluster of blocks, keep whole columns in registers. They
+  // read parts of lines, so that columns are shared by more blocks. Of [8192, 1024] in f32, softmax over columns took 457 µs on
+  // an H100 by blocks that read columns of whole lines again, and 34 to 38 so; of [4096, 512] in bf16 259 and 15. Nothing if
+  // no cluster holds a column.
+  std::optional<Heuristics> in_kept_columns() {
+    std::optional<Block> best;
+    for (const int64_t threads : {kThreadsOfColumns, kThreadsOfFewRows})
+      for (int64_t bytes = kBytesOfLine; bytes >= kBytesOfSector && !best; bytes /= 2)
+        best = kept_columns(bytes, threads, kBlocksOfCluster / 2);
+    if (!best) {
+      access_.vector = std::min<int64_t>(access_.vector, kVectorOfColumns);
+      best = kept_columns(kBytesOfSector, view_.device.block_threads, kBlocksOfCluster);
+    }
+    if (!best) return std::nullopt;
+    return kept_row(*best, view_.defects.has(Defect::kLongestShort) ? 1 : 0);
+  }
+
+  // Columns that are read again, a part of a line at once, by blocks enough for half of the multiprocessors. Running moments
+  // are sooner read by a kernel of their own: of [7007, 1584] in bf16, batch norm took 84 µs so on an H100, and 65 by two
+  // kernels; softmax over columns took 46, and 70 by three.
+  std::optional<Heuristics> in_narrow_columns() {
+    if (has_moments()) return std::nullopt;
+    for (int64_t bytes = kBytesOfLine / 2; bytes >= kBytesOfSector; bytes /= 2) {
+      const int64_t lanes = std::max<int64_t>(bytes / (access_.vector * widest_load()), 1);
+      const int64_t enough = bytes > kBytesOfSector ? view_.device.multiprocessors : view_.device.multiprocessors / 2;
+      if (blocks_of_columns(lanes) < enough) continue;
+      const int64_t warps = std::min(kThreadsOfFewRows / lanes, power_of_two_from(sizes_.row));
+      return plan("passes", {.lanes = lanes,
+                             .warps = warps,
+                             .unroll = std::min(kUnroll, power_of_two_from(ceil_div(sizes_.row, warps))),
+                             .slices = 1,
+                             .blocks = kLeastHeld,
+                             .longest = longest_summed_once()});
+    }
+    return std::nullopt;
   }
 
   // The kept axes lie innermost, and columns are so short that a thread takes whole ones, in full vectors, as a pointwise
@@ -386,6 +419,51 @@ class Chooser : public ReductionFacts {
     return threads_of_read_rows(sizes_.row, access_.vector, sizes_.row * bytes_of_loads(), view_.device);
   }
 
+  // The bytes of an element of the widest full input.
+  int64_t widest_load() const {
+    int64_t bytes = 1;
+    for (ValueId v : space_.full_inputs(view_.fusion))
+      bytes = std::max<int64_t>(bytes, size_bytes(view_.fusion[v].dtype));
+    return bytes;
+  }
+
+  // The threads of a block and the blocks of a cluster that keep columns, of which they read `bytes` side by side. Nothing if
+  // so many do not hold them.
+  std::optional<Block> kept_columns(int64_t bytes, int64_t most_threads, int64_t most_blocks) const {
+    // What is made of a row takes the registers of the row.
+    const int64_t kept = bytes_in_registers(std::min(kept_bytes(view_.fusion, space_), 4 * loads_of_pass()));
+    const int64_t all = view_.device.multiprocessors;
+    if (!has_clusters(view_.device.architecture)) most_blocks = 1;
+    Block b{.lanes = std::max<int64_t>(bytes / (access_.vector * widest_load()), 1)};
+    const auto threads = [&] { return b.lanes * b.warps; };
+    const auto share = [&](int64_t chunks, int64_t cluster) {
+      b.chunks = chunks;
+      b.cluster = cluster;
+      b.warps = std::max<int64_t>(ceil_div(ceil_div(sizes_.row, cluster), chunks), 1);
+    };
+    share(std::min(kPlacesOfColumn, std::max<int64_t>(kElementsOfColumns / access_.vector, 1)), 1);
+    while (b.chunks > 1 && registers_of(b.chunks, kept) > kRegistersOfColumns) share(b.chunks / 2, 1);
+    // Short columns: a thread keeps a whole one, and a block has more of them.
+    while (b.chunks > 1 && 2 * sizes_.row <= b.chunks) share(b.chunks / 2, 1);
+    while ((threads() < kThreadsOfColumns / 2 && blocks_of_columns(2 * b.lanes) >= 2 * all) ||
+           (threads() < view_.device.warp && blocks_of_columns(b.lanes) > 1))
+      b.lanes *= 2;
+    const auto is_held = [&] {
+      return threads() <= most_threads && threads() * registers_of(b.chunks, kept) <= view_.device.registers;
+    };
+    while (!is_held() && b.cluster < most_blocks) share(b.chunks, 2 * b.cluster);
+    // Few columns: more blocks share each.
+    while (blocks_of_columns(b.lanes) * b.cluster < all && threads() > kThreadsOfColumns / 2 && most_blocks > 1 &&
+           b.cluster < kBlocksOfCluster)
+      share(b.chunks, 2 * b.cluster);
+    while (blocks_of_columns(b.lanes) * b.cluster < all && b.chunks > 1 && threads() < kThreadsOfColumns / 2)
+      share(b.chunks / 2, b.cluster);
+    if (!is_held()) return std::nullopt;
+    b.blocks = std::clamp<int64_t>(held(b, {kept}), 1, kMostBlocks);
+    if (b.cluster == 1) b.cluster = 0;
+    return b;
+  }
+
   // The registers of a thread that keeps so many accesses of `bytes` for each element.
   int64_t registers_of(int64_t chunks, int64_t bytes) const {
     return ceil_div(bytes * chunks * access_.vector, 4) + kOtherRegisters;
@@ -417,7 +495,8 @@ class Chooser : public ReductionFacts {
 
   // Rows in registers. States the longest row that the threads keep, `shorter` elements less.
   Heuristics kept_row(Block b, int64_t shorter) {
-    b.longest = std::max<int64_t>(b.cluster, 1) * b.lanes * b.warps * b.chunks * access_.vector - shorter;
+    const int64_t side_by_side = is_inner() ? b.lanes * access_.vector : 1;
+    b.longest = std::max<int64_t>(b.cluster, 1) * side_by_side * b.warps * b.chunks - shorter;
     return plan("registers", b);
   }
 
@@ -501,7 +580,7 @@ class Chooser : public ReductionFacts {
 
 Heuristics choose_one_pass(const ScheduleView& view, const ReductionSpace& space) {
   Chooser chooser(view, space, "reduction");
-  return chooser.is_inner() ? chooser.in_strips(true) : chooser.in_columns(true);
+  return chooser.is_inner() ? chooser.in_strips(true) : chooser.in_columns();
 }
 
 std::optional<Heuristics> choose_passes(const ScheduleView& view, const ReductionSpace& space, std::string& why) {
@@ -519,12 +598,12 @@ std::optional<Heuristics> choose_passes(const ScheduleView& view, const Reductio
     if (h) return h;
   }
   if (chooser.is_inner() && chooser.has_rows_to_share()) return chooser.in_shared_strips();
-  if (!chooser.is_inner() && chooser.leaves_most_idle()) {
-    why = "the rows that %" + view.fusion[space.reference].name +
-          " reduces are long and few, so most multiprocessors would have nothing to do";
-    return std::nullopt;
-  }
-  return chooser.is_inner() ? chooser.in_strips(false) : chooser.in_columns(false);
+  if (chooser.is_inner()) return chooser.in_strips(false);
+  if (auto h = Chooser(chooser).in_kept_columns()) return h;
+  if (auto h = chooser.in_narrow_columns()) return h;
+  why = "the rows that %" + view.fusion[space.reference].name +
+        " reduces are long and few, so most multiprocessors would have nothing to do";
+  return std::nullopt;
 }
 
 std::vector<Heuristics> other_passes(const ScheduleView& view, const ReductionSpace& space) {

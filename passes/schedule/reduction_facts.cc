@@ -91,8 +91,7 @@ bool ReductionFacts::are_few_single_moments() const {
 }
 
 bool ReductionFacts::leaves_most_idle() const {
-  if (sizes_.row <= (is_inner() ? kLongRow * view_.device.block_threads : kLongWalk)) return false;
-  return (is_inner() ? sizes_.rows : blocks_of_columns(view_.device.warp)) < view_.device.multiprocessors / 4;
+  return sizes_.row > kLongRow * view_.device.block_threads && sizes_.rows < view_.device.multiprocessors / 4;
 }
 
 bool ReductionFacts::has_few_wide_rows() const {

@@ -79,7 +79,12 @@ inline constexpr int64_t kNarrowestBytes = 2;
 inline constexpr int64_t kNarrowestUnroll = 16;     // accesses of so few bytes, of a thread under way together
 inline constexpr int64_t kNarrowestRegisters = 64;  // of such a thread
 inline constexpr int64_t kManyHeldOfColumns = 8;
+// Of columns in registers: the bytes that a block reads side by side, at least; places of a column and elements that a thread
+// keeps, and its registers, at most.
+inline constexpr int64_t kBytesOfSector = 32;
+inline constexpr int64_t kPlacesOfColumn = 16;
+inline constexpr int64_t kElementsOfColumns = 64;
+inline constexpr int64_t kRegistersOfColumns = 128;
 inline constexpr int64_t kNarrowThreads = 1536;  // of a multiprocessor, which leave a thread 40 registers
-inline constexpr int64_t kLongWalk = 32768;      // elements of a column above which a GPU should not be left half empty
 
 }  // namespace fusebox

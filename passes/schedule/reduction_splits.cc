@@ -177,7 +177,8 @@ class Splitter {
     blocks.resize(blocks.size() - access_.columns.size());
     blocks.push_back(t);
     const std::string b = merge_all(blocks, "b");
-    const std::string row = merge_all(names_of(access_.reduced), "row");
+    std::string row = merge_all(names_of(access_.reduced), "row");
+    if (h_.word("form") == "registers") return split_kept_columns(b, row, l);
     std::string k = row, w;
     if (h_.number("warps") > 1) {
       k = domain("k");
@@ -191,6 +192,24 @@ class Splitter {
     add(s, ParallelType::kGridY);
     add(o);
     add(result_.unrolled);
+    add(w, ParallelType::kBlockY);
+    add(l, ParallelType::kBlockX);
+    add(result_.vector);
+  }
+
+  // Columns that the threads of a block keep, or of a cluster: each thread has `chunks` places of its columns.
+  void split_kept_columns(const std::string& b, std::string row, const std::string& l) {
+    const std::string g = split_cluster(row);
+    std::string w = row, r;
+    if (h_.number("chunks") > 1) {
+      r = domain("r");
+      w = domain("w");
+      steps_.split_outer(ref_, row, h_.number("chunks"), r, w);
+    }
+    result_.last_shared = b;
+    add(b, ParallelType::kGridX);
+    add(g, ParallelType::kGridY);
+    add(r);
     add(w, ParallelType::kBlockY);
     add(l, ParallelType::kBlockX);
     add(result_.vector);

@@ -1,4 +1,4 @@
-"""Times the automatic plan against torch.compile on fusions that people write: eleven families, each at several shapes drawn by a seed.
+"""Times the automatic plan against torch.compile on fusions that people write: thirteen families, each at several shapes drawn by a seed.
 
     python3 tests/bench/families.py --seed 1 --shapes 4
     python3 tests/bench/families.py --families softmax,adam --json table.jsonl --check
@@ -100,6 +100,21 @@ def _relu_transpose_f(f, x):
     return [y, f.ops.permute(y, [1, 0])]
 
 
+def _column_softmax_f(f, x):
+    o = f.ops
+    x = o.cast(x, _float())
+    e = o.exp(o.sub(x, o.max(x, [0], keepdim=True)))
+    return [o.truediv(e, o.sum(e, [0], keepdim=True))]
+
+
+def _batch_norm_f(f, x, w, b):
+    o = f.ops
+    x = o.cast(x, _float())
+    var, mean = o.var_mean(x, [0], correction=0, keepdim=True)
+    y = o.mul(o.sub(x, mean), o.rsqrt(o.add(var, 1e-5)))
+    return [o.relu(o.add(o.mul(y, _row(o, w)), _row(o, b)))]
+
+
 def _row(o, w):
     return o.broadcast(o.cast(w, _float()), [True, False])
 
@@ -131,6 +146,9 @@ def torch_families():
         y = torch.relu(x.float())
         return [y, y.t().contiguous()]
 
+    def batch_norm(x, w, b):
+        return [torch.relu(F.batch_norm(x.float(), None, None, w.float(), b.float(), training=True, eps=1e-5))]
+
     def statistics(x):
         var, mean = torch.var_mean(x.float(), 1, correction=0)
         return [var, mean]
@@ -149,6 +167,8 @@ def torch_families():
         "column_sum": (lambda x: [x.float().sum(0)], _column_sum_f, ["m,n"], False),
         "transpose_add": (lambda a, b: [a.float() + b.float().t()], _transpose_add_f, ["m,n", "n,m"], True),
         "relu_transpose": (relu_transpose, _relu_transpose_f, ["m,n"], True),
+        "column_softmax": (lambda x: [torch.softmax(x.float(), 0)], _column_softmax_f, ["m,n"], True),
+        "batch_norm": (batch_norm, _batch_norm_f, ["m,n", "n", "n"], True),
     }
 
 
