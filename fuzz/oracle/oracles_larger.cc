@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -122,9 +123,9 @@ std::optional<Case> with_even_size(const Case& c, RandomSource& random) {
 // Launches for large sizes, without memory: checks what a GPU would refuse or hang in.
 class CountingDevice : public Device {
  public:
-  // `counts_work`: whether no thread is to do much more than others.
-  CountingDevice(const DeviceProperties& properties, bool counts_work)
-      : properties_(properties), counts_work_(counts_work) {}
+  // `most_elements`: of a tensor of the program; 0 where a thread may do much more than others.
+  CountingDevice(const DeviceProperties& properties, int64_t most_elements)
+      : properties_(properties), most_elements_(most_elements) {}
 
   std::string_view name() const override { return "counting"; }
   RunTensor allocate(Dtype dtype, std::vector<int64_t> shape, std::vector<int64_t> strides, bool) override {
@@ -187,24 +188,16 @@ class CountingDevice : public Device {
   }
 
   // Scheduling has left a tensor behind if one thread computes most of it. No thread needs to access many more elements than
-  // the largest tensor has for each thread that the device holds. Two do: a scatter reads all its indices for each element, and
+  // the program's largest tensor has for each thread that the device holds. Two do: a scatter reads all its indices for each element, and
   // what is spread over devices stays unfused.
   void check_work(const Graph& kernel, std::span<const RunArgument> arguments) const {
     constexpr int64_t kMostAccesses = 4096, kImbalance = 64, kThreadsEach = 2048;
-    if (!counts_work_) return;
+    if (most_elements_ == 0) return;
     Bindings sizes(kernel.values.size());
-    int64_t elements = 0;
     const auto parameters = inputs(kernel);
-    for (size_t i = 0; i < parameters.size() && i < arguments.size(); ++i) {
-      if (arguments[i].is_scalar) {
-        sizes[parameters[i].index] = arguments[i].bits;
-      } else {
-        int64_t count = 1;
-        for (int64_t n : arguments[i].tensor.layout.shape) count *= n;
-        elements = std::max(elements, count);
-      }
-    }
-    const int64_t each = elements / (properties_.multiprocessors * kThreadsEach);
+    for (size_t i = 0; i < parameters.size() && i < arguments.size(); ++i)
+      if (arguments[i].is_scalar) sizes[parameters[i].index] = arguments[i].bits;
+    const int64_t each = most_elements_ / (properties_.multiprocessors * kThreadsEach);
     check_region(kernel, kernel[Graph::body()], sizes, 1, std::max(kMostAccesses, kImbalance * each));
   }
 
@@ -229,10 +222,20 @@ class CountingDevice : public Device {
   }
 
   const DeviceProperties& properties_;
-  const bool counts_work_;
+  const int64_t most_elements_;
   std::vector<const Graph*> kernels_;
   CudaPointer next_ = CudaPointer{1} << 44;
 };
+
+int64_t most_elements(const Graph& g, const Bindings& sizes) {
+  int64_t most = 1;
+  for (uint32_t v = 0; v < g.values.size(); ++v) {
+    if (!g.is_tensor(ValueId(v)) || !g[ValueId(v)].def) continue;
+    const auto shape = evaluate_shape(g, ValueId(v), sizes);
+    if (shape) most = std::max(most, std::accumulate(shape->begin(), shape->end(), int64_t{1}, std::multiplies<>()));
+  }
+  return most;
+}
 
 void check_launches(OracleRun& run, const Compiled& c, const Inputs& larger, const DeviceProperties& properties) {
   const auto is_aten = [](const Segment& s) { return s.executor == SegmentExecutor::kAten; };
@@ -255,7 +258,7 @@ void check_launches(OracleRun& run, const Compiled& c, const Inputs& larger, con
   const Graph& g = run.fusion();
   const bool counts_work = std::ranges::count(g.ops, OpKind::kScatter, &Op::kind) == 0 &&
                            std::ranges::all_of(g.tensors, [](const Tensor& t) { return t.devices.empty(); });
-  CountingDevice device(properties, counts_work);
+  CountingDevice device(properties, counts_work ? most_elements(g, larger.sizes) : 0);
   const std::vector<NamedKernel> kernels = named_kernels(c);
   run_host_program(c.host, kernels, device, arguments, {}, false);
 }

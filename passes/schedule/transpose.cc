@@ -442,6 +442,17 @@ std::optional<std::string> matched_by_size(const Graph& g, const FusionAxes& all
   return std::nullopt;
 }
 
+// A load that is read along an axis of another tensor than the reference, as in front of a reshape whose axes meet none of the
+// reference's. No loop of the tile would be its own.
+std::optional<std::string> read_along_another(const Prepared& p) {
+  for (const std::string& load : p.loads) {
+    const auto it = p.once.places.find(load);
+    const auto is_other = [](const std::string& place) { return place.find('.') != std::string::npos; };
+    if (it != p.once.places.end() && std::ranges::any_of(it->second, is_other)) return load;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> transpose_declines(const ScheduleView& view) {
@@ -454,6 +465,8 @@ std::optional<std::string> transpose_declines(const ScheduleView& view) {
   if (!found)
     return "no input that is only read and no output lies along another axis than the output %" +
            g[reference_of(view)].name;
+  if (auto load = read_along_another(*prepared_of(view)))
+    return "%" + *load + " is read along axes of another tensor than the output %" + g[reference_of(view)].name;
   if (kLeastTile * kLeastTile * bytes_of(*prepared_of(view), *found) > view.device.shared_block_bytes)
     return "the tiles of " + std::to_string(found->count()) +
            " inputs and outputs do not fit in the shared memory of a block";
