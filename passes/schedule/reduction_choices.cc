@@ -8,6 +8,7 @@
 #include "passes/schedule/column_ends.h"
 #include "passes/schedule/column_parts.h"
 #include "passes/schedule/kept_bytes.h"
+#include "passes/schedule/kept_columns.h"
 #include "passes/schedule/kept_rows.h"
 #include "passes/schedule/known_divisors.h"
 #include "passes/schedule/long_columns.h"
@@ -248,41 +249,35 @@ class Chooser : public ReductionFacts {
                            .longest = longest_summed_once()});
   }
 
-  // The kept axes lie innermost: the threads of a block, or of a cluster of blocks, keep whole columns in registers. They
-  // read parts of lines, so that columns are shared by more blocks. Of [8192, 1024] in f32, softmax over columns took 457 µs on
-  // an H100 by blocks that read columns of whole lines again, and 34 to 38 so; of [4096, 512] in bf16 259 and 15. Nothing if
-  // no cluster holds a column.
+  // The kept axes lie innermost: the threads of a block, or of a cluster of blocks, keep whole columns in registers. Nothing
+  // if no cluster holds a column.
   std::optional<Heuristics> in_kept_columns() {
-    std::optional<Block> best;
-    for (const int64_t threads : {kThreadsOfColumns, kThreadsOfFewRows})
-      for (int64_t bytes = kBytesOfLine; bytes >= kBytesOfSector && !best; bytes /= 2)
-        best = kept_columns(bytes, threads, kBlocksOfCluster / 2);
-    if (!best) {
-      access_.vector = std::min<int64_t>(access_.vector, kVectorOfColumns);
-      best = kept_columns(kBytesOfSector, view_.device.block_threads, kBlocksOfCluster);
-    }
-    if (!best) return std::nullopt;
-    return kept_row(*best, view_.defects.has(Defect::kLongestShort) ? 1 : 0);
+    // What is made of a row takes the registers of the row.
+    const int64_t kept = bytes_in_registers(std::min(kept_bytes(view_.fusion, space_), 4 * loads_of_pass()));
+    const auto k = keep_columns(columns_of(1), {.load = widest_load(), .kept = kept}, view_.device);
+    if (!k) return std::nullopt;
+    access_.vector = k->vector;
+    const Block block{.lanes = k->lanes,
+                      .warps = k->warps,
+                      .chunks = k->chunks,
+                      .blocks = k->blocks,
+                      .cluster = k->cluster > 1 ? k->cluster : 0};
+    return kept_row(block, view_.defects.has(Defect::kLongestShort) ? 1 : 0);
   }
 
-  // Columns that are read again, a part of a line at once, by blocks enough for half of the multiprocessors. Running moments
-  // are sooner read by a kernel of their own: of [7007, 1584] in bf16, batch norm took 84 µs so on an H100, and 65 by two
-  // kernels; softmax over columns took 46, and 70 by three.
+  // Columns that are read again, a part of a line at once. Running moments are sooner read by a kernel of their own: of
+  // [7007, 1584] in bf16, batch norm took 84 µs so on an H100, and 65 by two kernels; softmax over columns took 46, and 70 by
+  // three.
   std::optional<Heuristics> in_narrow_columns() {
-    if (has_moments()) return std::nullopt;
-    for (int64_t bytes = kBytesOfLine / 2; bytes >= kBytesOfSector; bytes /= 2) {
-      const int64_t lanes = std::max<int64_t>(bytes / (access_.vector * widest_load()), 1);
-      const int64_t enough = bytes > kBytesOfSector ? view_.device.multiprocessors : view_.device.multiprocessors / 2;
-      if (blocks_of_columns(lanes) < enough) continue;
-      const int64_t warps = std::min(kThreadsOfFewRows / lanes, power_of_two_from(sizes_.row));
-      return plan("passes", {.lanes = lanes,
-                             .warps = warps,
-                             .unroll = std::min(kUnroll, power_of_two_from(ceil_div(sizes_.row, warps))),
-                             .slices = 1,
-                             .blocks = kLeastHeld,
-                             .longest = longest_summed_once()});
-    }
-    return std::nullopt;
+    const int64_t lanes = has_moments() ? 0 : lanes_of_narrow_columns(columns_of(1), widest_load(), view_.device);
+    if (lanes == 0) return std::nullopt;
+    const int64_t warps = std::min(kThreadsOfFewRows / lanes, power_of_two_from(sizes_.row));
+    return plan("passes", {.lanes = lanes,
+                           .warps = warps,
+                           .unroll = std::min(kUnroll, power_of_two_from(ceil_div(sizes_.row, warps))),
+                           .slices = 1,
+                           .blocks = kLeastHeld,
+                           .longest = longest_summed_once()});
   }
 
   // The kept axes lie innermost, and columns are so short that a thread takes whole ones, in full vectors, as a pointwise
@@ -417,51 +412,6 @@ class Chooser : public ReductionFacts {
   ThreadsOfRows threads_of_rows() const {
     if (stores_rows()) return {is_for_half_warps() ? view_.device.warp / 2 : view_.device.warp, kThreadsOfKeptRows};
     return threads_of_read_rows(sizes_.row, access_.vector, sizes_.row * bytes_of_loads(), view_.device);
-  }
-
-  // The bytes of an element of the widest full input.
-  int64_t widest_load() const {
-    int64_t bytes = 1;
-    for (ValueId v : space_.full_inputs(view_.fusion))
-      bytes = std::max<int64_t>(bytes, size_bytes(view_.fusion[v].dtype));
-    return bytes;
-  }
-
-  // The threads of a block and the blocks of a cluster that keep columns, of which they read `bytes` side by side. Nothing if
-  // so many do not hold them.
-  std::optional<Block> kept_columns(int64_t bytes, int64_t most_threads, int64_t most_blocks) const {
-    // What is made of a row takes the registers of the row.
-    const int64_t kept = bytes_in_registers(std::min(kept_bytes(view_.fusion, space_), 4 * loads_of_pass()));
-    const int64_t all = view_.device.multiprocessors;
-    if (!has_clusters(view_.device.architecture)) most_blocks = 1;
-    Block b{.lanes = std::max<int64_t>(bytes / (access_.vector * widest_load()), 1)};
-    const auto threads = [&] { return b.lanes * b.warps; };
-    const auto share = [&](int64_t chunks, int64_t cluster) {
-      b.chunks = chunks;
-      b.cluster = cluster;
-      b.warps = std::max<int64_t>(ceil_div(ceil_div(sizes_.row, cluster), chunks), 1);
-    };
-    share(std::min(kPlacesOfColumn, std::max<int64_t>(kElementsOfColumns / access_.vector, 1)), 1);
-    while (b.chunks > 1 && registers_of(b.chunks, kept) > kRegistersOfColumns) share(b.chunks / 2, 1);
-    // Short columns: a thread keeps a whole one, and a block has more of them.
-    while (b.chunks > 1 && 2 * sizes_.row <= b.chunks) share(b.chunks / 2, 1);
-    while ((threads() < kThreadsOfColumns / 2 && blocks_of_columns(2 * b.lanes) >= 2 * all) ||
-           (threads() < view_.device.warp && blocks_of_columns(b.lanes) > 1))
-      b.lanes *= 2;
-    const auto is_held = [&] {
-      return threads() <= most_threads && threads() * registers_of(b.chunks, kept) <= view_.device.registers;
-    };
-    while (!is_held() && b.cluster < most_blocks) share(b.chunks, 2 * b.cluster);
-    // Few columns: more blocks share each.
-    while (blocks_of_columns(b.lanes) * b.cluster < all && threads() > kThreadsOfColumns / 2 && most_blocks > 1 &&
-           b.cluster < kBlocksOfCluster)
-      share(b.chunks, 2 * b.cluster);
-    while (blocks_of_columns(b.lanes) * b.cluster < all && b.chunks > 1 && threads() < kThreadsOfColumns / 2)
-      share(b.chunks / 2, b.cluster);
-    if (!is_held()) return std::nullopt;
-    b.blocks = std::clamp<int64_t>(held(b, {kept}), 1, kMostBlocks);
-    if (b.cluster == 1) b.cluster = 0;
-    return b;
   }
 
   // The registers of a thread that keeps so many accesses of `bytes` for each element.

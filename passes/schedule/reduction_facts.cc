@@ -51,6 +51,13 @@ bool ReductionFacts::states_rows() const { return sizes_of(view_.fusion, space_.
 
 int64_t ReductionFacts::columns() const { return most_of(view_.sizes, access_.columns); }
 
+int64_t ReductionFacts::widest_load() const {
+  int64_t bytes = 1;
+  for (ValueId v : space_.full_inputs(view_.fusion))
+    bytes = std::max<int64_t>(bytes, size_bytes(view_.fusion[v].dtype));
+  return bytes;
+}
+
 Columns ReductionFacts::columns_of(int64_t lanes) const {
   return {sizes_.row, columns(),      most_of(view_.sizes, kept_beside(space_, access_)),
           lanes,      access_.vector, bytes_of_loads()};

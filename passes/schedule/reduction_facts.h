@@ -32,6 +32,8 @@ class ReductionFacts {
   // Whether all reductions are sums, as those of moments in two passes are.
   bool sums_alone() const;
   int64_t bytes_of_loads() const;
+  // The bytes of an element of the widest full input.
+  int64_t widest_load() const;
   // Full inputs.
   int64_t loads_of_pass() const;
   int64_t accesses_of_warp() const;

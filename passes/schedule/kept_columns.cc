@@ -1,0 +1,91 @@
+#include "passes/schedule/kept_columns.h"
+
+#include <algorithm>
+
+#include "ir/module/architecture.h"
+#include "passes/schedule/reduction_limits.h"
+#include "passes/schedule/size_classes.h"
+
+namespace fusebox {
+namespace {
+
+// What a block may have.
+struct Limits {
+  int64_t bytes = 1;    // that it reads side by side, unless columns are short
+  int64_t threads = 1;  // at most
+  int64_t cluster = 1;  // blocks that share columns, at most
+};
+
+class ColumnKeeper {
+ public:
+  ColumnKeeper(const Columns& columns, ColumnBytes bytes, const DeviceProperties& device)
+      : columns_(columns), bytes_(bytes), device_(device) {}
+
+  std::optional<KeptColumns> choose(Limits limits) {
+    if (!has_clusters(device_.architecture)) limits.cluster = 1;
+    k_.vector = columns_.vector;
+    k_.lanes = std::max<int64_t>(limits.bytes / (columns_.vector * bytes_.load), 1);
+    share(std::min(kPlacesOfColumn, std::max<int64_t>(kElementsOfColumns / columns_.vector, 1)), 1);
+    while (k_.chunks > 1 && registers() > kRegistersOfColumns) share(k_.chunks / 2, 1);
+    // Short columns: a thread keeps a whole one, and a block has more of them.
+    while (k_.chunks > 1 && 2 * columns_.places <= k_.chunks) share(k_.chunks / 2, 1);
+    const int64_t all = device_.multiprocessors;
+    while ((threads() < kThreadsOfColumns / 2 && blocks_of(2 * k_.lanes) >= 2 * all) ||
+           (threads() < device_.warp && blocks_of(k_.lanes) > 1))
+      k_.lanes *= 2;
+    const auto is_held = [&] { return threads() <= limits.threads && threads() * registers() <= device_.registers; };
+    while (!is_held() && k_.cluster < limits.cluster) share(k_.chunks, 2 * k_.cluster);
+    // Few columns: more blocks share each, then more threads.
+    while (blocks() < all && threads() > kThreadsOfColumns / 2 && limits.cluster > 1 && k_.cluster < kBlocksOfCluster)
+      share(k_.chunks, 2 * k_.cluster);
+    while (blocks() < all && k_.chunks > 1 && threads() < kThreadsOfColumns / 2) share(k_.chunks / 2, k_.cluster);
+    if (!is_held()) return std::nullopt;
+    // Fewer blocks than a multiprocessor holds leave each thread more registers.
+    const int64_t held = std::min(device_.registers / (threads() * registers()), device_.threads / threads());
+    k_.blocks = std::clamp<int64_t>(std::min(held, ceil_div(blocks(), all)), 1, kMostBlocks);
+    return k_;
+  }
+
+ private:
+  void share(int64_t chunks, int64_t cluster) {
+    k_.chunks = chunks;
+    k_.cluster = cluster;
+    constexpr int64_t kMany = int64_t{1} << 30;  // no block has so many
+    k_.warps = std::clamp<int64_t>(ceil_div(ceil_div(columns_.places, cluster), chunks), 1, kMany);
+  }
+
+  int64_t threads() const { return k_.lanes * k_.warps; }
+  int64_t registers() const { return ceil_div(bytes_.kept * k_.chunks * columns_.vector, 4) + kOtherRegisters; }
+  int64_t blocks_of(int64_t lanes) const {
+    Columns columns = columns_;
+    columns.lanes = lanes;
+    return columns.blocks();
+  }
+  int64_t blocks() const { return blocks_of(k_.lanes) * k_.cluster; }
+
+  const Columns& columns_;
+  const ColumnBytes bytes_;
+  const DeviceProperties& device_;
+  KeptColumns k_;
+};
+
+}  // namespace
+
+std::optional<KeptColumns> keep_columns(Columns columns, ColumnBytes bytes, const DeviceProperties& device) {
+  for (const int64_t threads : {kThreadsOfColumns, kThreadsOfFewRows})
+    for (int64_t side = kBytesOfLine; side >= kBytesOfSector; side /= 2)
+      if (auto k = ColumnKeeper(columns, bytes, device).choose({side, threads, kBlocksOfCluster / 2})) return k;
+  // Many threads have fewer registers for the sums of an access.
+  columns.vector = std::min<int64_t>(columns.vector, kVectorOfColumns);
+  return ColumnKeeper(columns, bytes, device).choose({kBytesOfSector, device.block_threads, kBlocksOfCluster});
+}
+
+int64_t lanes_of_narrow_columns(Columns columns, int64_t load, const DeviceProperties& device) {
+  for (int64_t side = kBytesOfLine / 2; side >= kBytesOfSector; side /= 2) {
+    columns.lanes = std::max<int64_t>(side / (columns.vector * load), 1);
+    if (columns.blocks() >= device.multiprocessors / (side > kBytesOfSector ? 1 : 2)) return columns.lanes;
+  }
+  return 0;
+}
+
+}  // namespace fusebox

@@ -1,0 +1,62 @@
+#include "passes/schedule/kept_columns.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/module/device_properties.h"
+
+namespace fusebox {
+namespace {
+
+DeviceProperties h100() {
+  for (const DeviceProperties& d : device_presets())
+    if (d.name == "h100") return d;
+  ADD_FAILURE() << "no preset h100";
+  return {};
+}
+
+int64_t held(const KeptColumns& k) { return k.cluster * k.warps * k.chunks; }
+
+TEST(KeptColumns, AreHeldWhole) {
+  for (int64_t places : {1, 2, 9, 40, 300, 1500, 4096, 7007})
+    for (int64_t columns : {1, 64, 513, 1584, 65536})
+      for (int64_t vector : {1, 4}) {
+        const auto k = keep_columns({.places = places, .columns = columns, .vector = vector, .bytes = 4},
+                                    {.load = 4, .kept = 4}, h100());
+        ASSERT_TRUE(k) << places << " x " << columns;
+        EXPECT_GE(held(*k), places) << places << " x " << columns;
+        EXPECT_LE(k->lanes * k->warps, h100().block_threads) << places << " x " << columns;
+        EXPECT_LE(k->cluster, 8);
+      }
+}
+
+TEST(KeptColumns, FewColumnsAreSharedByClusters) {
+  const auto k = keep_columns({.places = 8192, .columns = 64, .vector = 4, .bytes = 4}, {.load = 4, .kept = 4}, h100());
+  ASSERT_TRUE(k);
+  EXPECT_EQ(k->cluster, 8);
+  EXPECT_EQ(k->lanes * k->warps, 256);
+}
+
+TEST(KeptColumns, NoClusterHoldsLongOnes) {
+  for (int64_t places : {int64_t{1} << 20, int64_t{1} << 62})
+    EXPECT_FALSE(
+        keep_columns({.places = places, .columns = 64, .vector = 4, .bytes = 4}, {.load = 4, .kept = 4}, h100()));
+}
+
+TEST(KeptColumns, WithoutClustersABlockHoldsThem) {
+  DeviceProperties device = h100();
+  device.architecture = "sm_80";
+  const Columns columns{.places = 8192, .columns = 4096, .vector = 4, .bytes = 4};
+  EXPECT_FALSE(keep_columns(columns, {.load = 4, .kept = 4}, device));
+  const auto k =
+      keep_columns({.places = 1024, .columns = 4096, .vector = 4, .bytes = 4}, {.load = 4, .kept = 4}, device);
+  ASSERT_TRUE(k);
+  EXPECT_EQ(k->cluster, 1);
+}
+
+TEST(KeptColumns, NarrowOnesNeedBlocksForHalfTheMultiprocessors) {
+  EXPECT_EQ(lanes_of_narrow_columns({.places = 60000, .columns = 1584, .vector = 8, .bytes = 2}, 2, h100()), 2);
+  EXPECT_EQ(lanes_of_narrow_columns({.places = 60000, .columns = 128, .vector = 8, .bytes = 2}, 2, h100()), 0);
+}
+
+}  // namespace
+}  // namespace fusebox
