@@ -188,8 +188,8 @@ class CountingDevice : public Device {
   }
 
   // Scheduling has left a tensor behind if one thread computes most of it. No thread needs to access many more elements than
-  // the program's largest tensor has for each thread that the device holds. Two do: a scatter reads all its indices for each element, and
-  // what is spread over devices stays unfused.
+  // the program's largest tensor has for each thread that the device holds. Two do: a scatter reads all its indices for each
+  // element, and what is spread over devices stays unfused.
   void check_work(const Graph& kernel, std::span<const RunArgument> arguments) const {
     constexpr int64_t kMostAccesses = 4096, kImbalance = 64, kThreadsEach = 2048;
     if (most_elements_ == 0) return;
@@ -210,7 +210,9 @@ class CountingDevice : public Device {
       if (op.kind == OpKind::kFor) {
         const auto bound = [&](size_t i) { return evaluate_integer(kernel, op.operands[i], sizes); };
         const auto start = bound(0), stop = bound(1), step = bound(2);
-        if (start && stop && step) inner *= std::max<int64_t>(*stop - *start + *step - 1, 0) / *step;
+        const bool is_known = start && stop && step && *step > 0;
+        const int64_t count = is_known ? std::max<int64_t>(*stop - *start + *step - 1, 0) / *step : 1;
+        if (__builtin_mul_overflow(times, count, &inner)) inner = std::numeric_limits<int64_t>::max();
       }
       const bool accesses = op.kind == OpKind::kLoad || op.kind == OpKind::kStore;
       if (accesses && times > limit && kernel[kernel[op.operands[0]].def].kind == OpKind::kInput)
