@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/module/architecture.h"
+#include "passes/schedule/kept_rows.h"
 #include "passes/schedule/reduction_limits.h"
 #include "passes/schedule/size_classes.h"
 
@@ -24,21 +25,23 @@ class ColumnKeeper {
   std::optional<KeptColumns> choose(Limits limits) {
     if (!has_clusters(device_.architecture)) limits.cluster = 1;
     k_.vector = columns_.vector;
-    k_.lanes = std::max<int64_t>(limits.bytes / (columns_.vector * bytes_.load), 1);
+    // Others would have no column.
+    const int64_t most_lanes = power_of_two_from(std::max<int64_t>(ceil_div(columns_.columns, columns_.vector), 1));
+    k_.lanes = std::clamp<int64_t>(limits.bytes / (columns_.vector * bytes_.load), 1, most_lanes);
     share(std::min(kPlacesOfColumn, std::max<int64_t>(kElementsOfColumns / columns_.vector, 1)), 1);
     while (k_.chunks > 1 && registers() > kRegistersOfColumns) share(k_.chunks / 2, 1);
     // Short columns: a thread keeps a whole one, and a block has more of them.
     while (k_.chunks > 1 && 2 * columns_.places <= k_.chunks) share(k_.chunks / 2, 1);
     const int64_t all = device_.multiprocessors;
-    while ((threads() < kThreadsOfColumns / 2 && blocks_of(2 * k_.lanes) >= 2 * all) ||
-           (threads() < device_.warp && blocks_of(k_.lanes) > 1))
+    while (k_.lanes < most_lanes &&
+           (threads() < device_.warp || (threads() < kThreadsOfColumns / 2 && blocks_of(2 * k_.lanes) >= 2 * all)))
       k_.lanes *= 2;
     const auto is_held = [&] { return threads() <= limits.threads && threads() * registers() <= device_.registers; };
     while (!is_held() && k_.cluster < limits.cluster) share(k_.chunks, 2 * k_.cluster);
     // Few columns: more blocks share each, then more threads.
     while (blocks() < all && threads() > kThreadsOfColumns / 2 && limits.cluster > 1 && k_.cluster < kBlocksOfCluster)
       share(k_.chunks, 2 * k_.cluster);
-    while (blocks() < all && k_.chunks > 1 && threads() < kThreadsOfColumns / 2) share(k_.chunks / 2, k_.cluster);
+    while (k_.chunks > 1 && threads() < kThreadsOfColumns / 2) share(k_.chunks / 2, k_.cluster);
     if (!is_held()) return std::nullopt;
     // Fewer blocks than a multiprocessor holds leave each thread more registers.
     const int64_t held = std::min(device_.registers / (threads() * registers()), device_.threads / threads());

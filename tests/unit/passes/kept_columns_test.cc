@@ -36,6 +36,14 @@ TEST(KeptColumns, FewColumnsAreSharedByClusters) {
   EXPECT_EQ(k->lanes * k->warps, 256);
 }
 
+TEST(KeptColumns, NoLanesAreWithoutColumns) {
+  const auto k = keep_columns({.places = 64, .columns = 16, .beside = 2048, .vector = 4, .bytes = 4},
+                              {.load = 4, .kept = 4}, h100());
+  ASSERT_TRUE(k);
+  EXPECT_EQ(k->lanes, 4);
+  EXPECT_GE(k->lanes * k->warps, 128);
+}
+
 TEST(KeptColumns, NoClusterHoldsLongOnes) {
   for (int64_t places : {int64_t{1} << 20, int64_t{1} << 62})
     EXPECT_FALSE(
