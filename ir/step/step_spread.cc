@@ -160,7 +160,7 @@ class Spreader {
     for (size_t i = 0; i < input.reads.size(); ++i) {
       const Read& to = input.reads[i];
       if (keeps_more[input.groups[i]] && to.op != from.op && !is_reached(first_result(to.op)))
-        offer(first, first_result(to.op), own, joined(from, to), StandIn::kAnyAxis);
+        offer(first, first_result(to.op), own, joined(from.op, axes, to), StandIn::kAnyAxis);
     }
   }
 
@@ -215,23 +215,13 @@ class Spreader {
     return result;
   }
 
-  // The axes between two readers of an input, and those that only another input of both pairs.
-  ReplayAxes joined(const Read& a, const Read& b) {
-    ReplayAxes result{root_of(g_.tensor_of(g_[a.op].results[0])), {}};
-    const auto add = [&](const Read& x, const Read& y) {
-      const ReplayAxes &of_x = axes_of(x), &of_y = axes_of(y);
-      for (const auto& [d, to_x] : of_x.pairs)
-        for (const auto& [e, to_y] : of_y.pairs)
-          if (d == e &&
-              std::ranges::none_of(result.pairs, [&](const auto& p) { return p.first == to_x || p.second == to_y; }))
-            result.pairs.emplace_back(to_x, to_y);
-    };
-    add(a, b);
-    for (size_t i = 0; i < g_[a.op].operands.size(); ++i)
-      for (size_t k = 0; k < g_[b.op].operands.size(); ++k)
-        if (const ValueId v = g_[a.op].operands[i];
-            v == g_[b.op].operands[k] && i != a.operand && read_inputs_.contains(v))
-          add({a.op, i}, {b.op, k});
+  // The axes between op `a`, which reads an input by `of_a`, and another reader of this input.
+  ReplayAxes joined(OpId a, const ReplayAxes& of_a, const Read& b) {
+    ReplayAxes result{root_of(g_.tensor_of(g_[a].results[0])), {}};
+    const ReplayAxes& of_b = axes_of(b);
+    for (const auto& [x, to_a] : of_a.pairs)
+      for (const auto& [y, to_b] : of_b.pairs)
+        if (x == y) result.pairs.emplace_back(to_a, to_b);
     return result;
   }
 
