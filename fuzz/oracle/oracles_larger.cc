@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +18,7 @@
 #include "ir/text/print.h"
 #include "passes/schedule/apply_steps.h"
 #include "passes/schedule/neighbours.h"
+#include "replay/data/tensor_data.h"
 #include "replay/run/aten_segment.h"
 #include "replay/run/judge.h"
 
@@ -234,7 +234,7 @@ int64_t most_elements(const Graph& g, const Bindings& sizes) {
   for (uint32_t v = 0; v < g.values.size(); ++v) {
     if (!g.is_tensor(ValueId(v)) || !g[ValueId(v)].def) continue;
     const auto shape = evaluate_shape(g, ValueId(v), sizes);
-    if (shape) most = std::max(most, std::accumulate(shape->begin(), shape->end(), int64_t{1}, std::multiplies<>()));
+    if (shape) most = std::max(most, element_count(*shape));
   }
   return most;
 }

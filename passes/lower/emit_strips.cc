@@ -3,6 +3,7 @@
 
 #include "ir/domain/domain.h"
 #include "passes/lower/kernel_emitter.h"
+#include "passes/plan/plan_queries.h"
 
 namespace fusebox {
 
@@ -57,11 +58,8 @@ void KernelEmitter::settle_below(uint32_t node, uint32_t strips, int64_t end) {
     if (std::ranges::any_of(site.view.path, is_launched_empty)) continue;
     for (size_t i = 0; i < site.plan.conditions.size(); ++i) {
       const Condition& c = site.plan.conditions[i];
-      if (c.guard || c.compare != OpKind::kLt || c.kind != CheckKind::kDomain) continue;
-      const auto linear = algebra.linear_in(c.value, static_cast<int>(strips));
-      if (!linear || !algebra.prove_nonneg(linear->coefficient)) continue;
-      const Form last = algebra.add(algebra.mul(linear->coefficient, algebra.constant(end - 1)), linear->rest);
-      if (algebra.prove_less(last, c.bound)) settled_[child.index].insert(i);
+      const auto rise = rise_along(algebra, c, strips);
+      if (rise && holds_up_to(algebra, c, *rise, end - 1)) settled_[child.index].insert(i);
     }
   }
 }

@@ -211,6 +211,17 @@ void drop_own_dimensions(const KernelPlan& plan, StatementView& view, std::vecto
 
 }  // namespace
 
+std::optional<LinearForm> rise_along(IndexAlgebra& algebra, const Condition& check, uint32_t node) {
+  if (check.guard || check.compare != OpKind::kLt || check.kind != CheckKind::kDomain) return std::nullopt;
+  auto rise = algebra.linear_in(check.value, static_cast<int>(node));
+  return rise && algebra.prove_nonneg(rise->coefficient) ? rise : std::nullopt;
+}
+
+bool holds_up_to(IndexAlgebra& algebra, const Condition& check, const LinearForm& rise, int64_t index) {
+  const Form value = algebra.add(algebra.mul(rise.coefficient, algebra.constant(index)), rise.rest);
+  return algebra.prove_less(value, check.bound);
+}
+
 std::vector<Form> forms_that_hold(IndexAlgebra& algebra, const std::vector<Condition>& conditions) {
   std::vector<Form> result;
   for (const Condition& c : conditions)

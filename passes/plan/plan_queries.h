@@ -20,6 +20,11 @@ std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view
 // The comparisons of the conditions as forms that are nonnegative wherever all conditions hold. Conditions on a thread's own
 // index are left out.
 std::vector<Form> forms_that_hold(IndexAlgebra& algebra, const std::vector<Condition>& conditions);
+// The value of a domain's check as a function of one loop that it does not fall along, the loop being a node of the nest.
+// Nothing if the check is another one, or if that is not seen.
+std::optional<LinearForm> rise_along(IndexAlgebra& algebra, const Condition& check, uint32_t node);
+// Whether the check is seen to hold up to this index of the loop, whatever the other loops' indices are.
+bool holds_up_to(IndexAlgebra& algebra, const Condition& check, const LinearForm& rise, int64_t index);
 // The extent of a scatter's index along its axis, and the same as a number if it is constant.
 Form scatter_extent(const KernelPlan& plan, StatementView& view);
 std::optional<int64_t> scatter_count(const KernelPlan& plan, StatementView& view);

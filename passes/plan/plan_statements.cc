@@ -73,7 +73,6 @@ class StatementPlanner {
       if (std::ranges::none_of(conditions, is_of_loop)) return;
     }
     for (Condition& c : conditions) {
-      if (c.guard || c.compare != OpKind::kLt || c.kind != CheckKind::kDomain) continue;
       for (size_t k = view.path.size(); k-- > 0 && c.begins == 0;) {
         const uint32_t n = view.path[k];
         if (n == LoopNode::kNoNode || is_thread(plan_.parallel_of(n))) continue;
@@ -88,19 +87,16 @@ class StatementPlanner {
   // less than half of them, for which a second comparison would not pay.
   int64_t first_in_doubt(StatementView& view, const Condition& c, size_t position) const {
     IndexAlgebra& algebra = view.algebra;
-    const int loop = static_cast<int>(view.path[position]);
+    const uint32_t node = view.path[position];
     const auto extent = algebra.constant_value(view.own.extent(plan_.loops_of(view.op)[position]));
-    if (!extent || *extent < 2 || *extent > kMostUnrolled || !algebra.depends_on(c.value, loop)) return 0;
-    const auto linear = algebra.linear_in(c.value, loop);
-    if (!linear || !algebra.prove_nonneg(linear->coefficient)) return 0;
-    const auto holds_at = [&](int64_t i) {
-      const Form value = algebra.add(algebra.mul(linear->coefficient, algebra.constant(i)), linear->rest);
-      return algebra.prove_less(value, c.bound);
-    };
+    if (!extent || *extent < 2 || *extent > kMostUnrolled || !algebra.depends_on(c.value, static_cast<int>(node)))
+      return 0;
+    const auto rise = rise_along(algebra, c, node);
+    if (!rise) return 0;
     int64_t holds = 0, open = *extent;  // it holds below the one; whether it does below the other is not known
     while (holds < open) {
       const int64_t middle = (holds + open + 1) / 2;
-      holds_at(middle - 1) ? holds = middle : open = middle - 1;
+      holds_up_to(algebra, c, *rise, middle - 1) ? holds = middle : open = middle - 1;
     }
     return 2 * holds >= *extent ? holds : 0;
   }
