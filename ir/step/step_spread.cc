@@ -42,10 +42,11 @@ class Spreader {
         const ValueId v = op.operands[k];
         if (!v || !g.is_tensor(v)) continue;
         if (is_input(g, g[v].tensor))
-          read_inputs_[v].reads.push_back({id, k});
+          read_inputs_[{v, {}}].reads.push_back({id, k});
         else
           reads_[v].push_back({id, k});
       }
+      for (const auto& [inputs, read] : reads_of_two(id)) read_inputs_[inputs].reads.push_back(read);
     }
   }
 
@@ -70,19 +71,41 @@ class Spreader {
   }
 
  private:
+  static constexpr size_t kNone = ~size_t{0};
+  static constexpr size_t kMostInputs = 8;  // an op that reads more of them has no edges over two inputs together
+
+  // A read of one tensor, or of two inputs.
   struct Read {
     OpId op;
     size_t operand;
+    size_t second = kNone;
+    auto operator<=>(const Read&) const = default;
   };
+  using Inputs = std::pair<ValueId, ValueId>;  // the second may be none
 
-  // The ops that read one input, in groups that read the same axes of it. All edges from one op to a group keep the
-  // same number of axes. A group therefore needs edges from another op only if these keep more.
+  // The ops that read an input, or both of two, in groups that read the same axes of them. All edges from one op to a
+  // group keep the same number of axes. A group therefore needs edges from another op only if these keep more.
   struct ReadInput {
     std::vector<Read> reads;
-    std::vector<size_t> groups;  // for each read: its group; made when an op that reads the input is first reached
-    std::vector<std::vector<DomainId>> axes;  // for each group: the axes of the input that it reads
+    std::vector<size_t> groups;  // for each read: its group; made when an op that reads the inputs is first reached
+    std::vector<std::vector<DomainId>> axes;  // for each group: the axes of the inputs that it reads
     std::vector<int> kept;                    // for each group: the most axes that an edge to it keeps
   };
+
+  // For every two inputs that an op reads: its first reads of them. Each may give other axes of the result, as the
+  // table and the index of `index_select` do.
+  std::map<Inputs, Read> reads_of_two(OpId op) const {
+    const auto& operands = g_[op].operands;
+    std::map<ValueId, size_t> inputs;
+    for (size_t k = 0; k < operands.size(); ++k)
+      if (operands[k] && g_.is_tensor(operands[k]) && is_input(g_, g_[operands[k]].tensor))
+        inputs.try_emplace(operands[k], k);
+    std::map<Inputs, Read> result;
+    if (inputs.size() > kMostInputs) return result;
+    for (auto a = inputs.begin(); a != inputs.end(); ++a)
+      for (auto b = std::next(a); b != inputs.end(); ++b) result[{a->first, b->first}] = {op, a->second, b->second};
+    return result;
+  }
 
   // For each op: whether one of its results is listed.
   std::vector<bool> ops_of(std::span<const TensorId> listed) const {
@@ -134,14 +157,16 @@ class Spreader {
     }
     const Info own = of_sibling(info, first_result(op));
     for (ValueId input : std::set<ValueId>(g_[op].operands.begin(), g_[op].operands.end())) {
-      const auto it = read_inputs_.find(input);
+      const auto it = read_inputs_.find({input, {}});
       if (it == read_inputs_.end()) continue;
       for (size_t k = 0; k < g_[op].operands.size(); ++k)
         if (g_[op].operands[k] == input) reach_readers(it->second, {op, k}, own);
     }
+    for (const auto& [inputs, read] : reads_of_two(op))
+      if (const auto it = read_inputs_.find(inputs); it != read_inputs_.end()) reach_readers(it->second, read, own);
   }
 
-  // Offers edges from one reader of an input to the others.
+  // Offers edges from one reader of an input, or of two, to the others.
   void reach_readers(ReadInput& input, const Read& from, const Info& own) {
     if (input.reads.size() == 1) return;
     if (input.groups.empty()) make_groups(input);
@@ -188,16 +213,20 @@ class Spreader {
 
   // The axes from producer to consumer.
   const ReplayAxes& axes_of(const Read& read) {
-    const auto [it, is_new] = axes_.try_emplace({read.op, read.operand});
-    if (is_new) it->second = make_axes(read);
+    const auto [it, is_new] = axes_.try_emplace(read);
+    if (!is_new) return it->second;
+    it->second = make_axes(read.op, read.operand);
+    if (read.second == kNone) return it->second;
+    const ReplayAxes second = make_axes(read.op, read.second);
+    it->second.pairs.insert(it->second.pairs.end(), second.pairs.begin(), second.pairs.end());
     return it->second;
   }
 
-  ReplayAxes make_axes(const Read& read) const {
-    const Op& op = g_[read.op];
-    const Tensor& producer = g_.tensor_of(op.operands[read.operand]);
+  ReplayAxes make_axes(OpId reader, size_t operand) const {
+    const Op& op = g_[reader];
+    const Tensor& producer = g_.tensor_of(op.operands[operand]);
     ReplayAxes axes{producer.logical, {}};
-    for (DomainPair pair : map_producer_to_consumer(g_, read.op, read.operand))
+    for (DomainPair pair : map_producer_to_consumer(g_, reader, operand))
       axes.pairs.emplace_back(pair.producer, pair.consumer);
     if (op.kind == OpKind::kCat) {
       const auto from = logical_without_reductions(g_, producer);
@@ -215,7 +244,7 @@ class Spreader {
     return result;
   }
 
-  // The axes between op `a`, which reads an input by `of_a`, and another reader of this input.
+  // The axes between op `a`, which reads an input (or two) by `of_a`, and another reader of it.
   ReplayAxes joined(OpId a, const ReplayAxes& of_a, const Read& b) {
     ReplayAxes result{root_of(g_.tensor_of(g_[a].results[0])), {}};
     const ReplayAxes& of_b = axes_of(b);
@@ -248,9 +277,9 @@ class Spreader {
   const std::vector<bool> only_, until_;  // for each op
   // The readers, in text order, of tensors that the program makes and of inputs.
   std::map<ValueId, std::vector<Read>> reads_;
-  std::map<ValueId, ReadInput> read_inputs_;
-  std::map<std::pair<OpId, size_t>, ReplayAxes> axes_;  // by op and operand
-  std::vector<Candidate> candidates_;                   // a heap
+  std::map<Inputs, ReadInput> read_inputs_;
+  std::map<Read, ReplayAxes> axes_;
+  std::vector<Candidate> candidates_;  // a heap
   size_t found_ = 0;
 };
 

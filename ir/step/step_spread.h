@@ -1,5 +1,5 @@
 // Finds the order in which a change of one tensor spreads to others: from op to op, over producers, consumers and ops
-// that read the same input. Each op is reached over the edge that keeps the most axes of the first tensor. Not for use
+// that read the same input (or the same two, each of which may give other axes). Each op is reached over the edge that keeps the most axes of the first tensor. Not for use
 // outside ir/.
 //
 //   // %r = sum %y over [1]
@@ -16,7 +16,7 @@
 
 namespace fusebox {
 
-// Of two readers of one input, `to` gets a loop broadcast for any axis that it lacks.
+// Of two readers of one input, or of two inputs together, `to` gets a loop broadcast for any axis that it lacks.
 struct SpreadEdge {
   TensorId from, to;                  // `to` is an operand of the op of `from`, or the first result of another op
   StandIn stand_in = StandIn::kNone;  // the missing axes of `to` that get a loop broadcast

@@ -19,12 +19,12 @@
 #include "passes/schedule/prepared.h"
 #include "passes/schedule/schedule_memo.h"
 #include "passes/schedule/scheduler.h"
+#include "passes/schedule/transpose_tiles.h"
 #include "passes/schedule/vector_width.h"
 
 namespace fusebox {
 namespace {
 
-constexpr int64_t kLeastTile = 32, kLargeTile = 64, kThreads = 256;
 constexpr int64_t kLeastExtent = 16;  // an axis that may be shorter is not worth a tile
 
 // The numbers of the reference's axes, in the order of its memory, without broadcasts.
@@ -272,7 +272,7 @@ class TransposeWriter {
     std::vector<std::string> others;
   };
 
-  // The reference and what it reaches, then what only a turned copy connects with it.
+  // The reference and what it reaches, then what a turned copy alone connects with it.
   std::vector<Group> groups() const {
     const Graph& g = writer_.graph();
     std::vector<std::string> left = along_without_turned();
@@ -291,15 +291,17 @@ class TransposeWriter {
       result.push_back(std::move(group));
     };
     take(p.reference);
-    for (;;) {
-      const auto head = std::ranges::find_if(left, [&](const std::string& n) { return loops_of(n).own.size() == 4; });
-      if (head == left.end()) break;
-      const std::string name = *head;
-      left.erase(head);
-      take(name);
-    }
-    auto& first = result[0].others;
-    first.insert(first.end(), left.begin(), left.end());
+    const auto take_all = [&](const auto& is_head) {
+      for (auto head = std::ranges::find_if(left, is_head); head != left.end();
+           head = std::ranges::find_if(left, is_head)) {
+        const std::string name = *head;
+        left.erase(head);
+        take(name);
+      }
+    };
+    take_all([&](const std::string& name) { return loops_of(name).own.size() == 4; });
+    take_all([&](const std::string& name) { return writer_.loops(name).size() == 4; });
+    result[0].others.insert(result[0].others.end(), left.begin(), left.end());
     return result;
   }
 
@@ -318,16 +320,22 @@ class TransposeWriter {
 
   static bool are_neighbours(const Graph& g, ValueId a, ValueId b) {
     const auto reads = [&](ValueId reader, ValueId v) { return std::ranges::count(g[g[reader].def].operands, v) > 0; };
-    return reads(a, b) || reads(b, a) || g[a].def == g[b].def;
+    return reads(a, b) || reads(b, a) || g[a].def == g[b].def ||
+           std::ranges::any_of(g[g[a].def].operands, [&](ValueId v) {
+             return v && g.is_tensor(v) && g[g[v].def].kind == OpKind::kInput && reads(b, v);
+           });
   }
 
   // Threads take the rows of the tile, and the chunks of a row.
   void write_threads(const std::string& y) {
     auto [loops, inner] = loops_of(y);
+    // A tensor that lacks an axis of the tile, as a row that `select` reads, has a loop over a broadcast in its place.
+    const bool lacks_axis = loops.size() < 4;
+    if (lacks_axis) std::tie(loops, inner) = std::pair(writer_.loops(y), std::vector<std::string>());
     Loops l{loops[0], loops[1], loops[2], {}};
     std::string element;
     std::tie(l.columns, element) = writer_.split(y, loops[3], vector_, "c", "v");
-    if (!tiles_.empty()) std::tie(l.rows, l.columns) = swizzled(y, l.rows, l.columns);
+    if (!tiles_.empty() && !lacks_axis) std::tie(l.rows, l.columns) = swizzled(y, l.rows, l.columns);
     inner.insert(inner.begin(), element);
     parallelize(y, l, inner);
   }
@@ -337,7 +345,7 @@ class TransposeWriter {
     std::string block, inside, rows, columns;
   };
 
-  // Those of a turned copy, so that columns run along its innermost axis.
+  // Those of a turned copy: columns run along its innermost axis.
   Loops own_loops(const std::string& copy, ValueId memory) {
     const Graph& g = writer_.graph();
     const ValueId v = writer_.tensor(copy);
@@ -442,8 +450,7 @@ std::optional<std::string> matched_by_size(const Graph& g, const FusionAxes& all
   return std::nullopt;
 }
 
-// A load that is read along an axis of another tensor than the reference, as in front of a reshape whose axes meet none of the
-// reference's. No loop of the tile would be its own.
+// A load that is read along axes of another tensor, as in front of a reshape: no loop of the tile would be its own.
 std::optional<std::string> read_along_another(const Prepared& p) {
   for (const std::string& load : p.loads) {
     const auto it = p.once.places.find(load);
@@ -480,57 +487,19 @@ std::optional<std::string> transpose_declines(const ScheduleView& view) {
 
 namespace {
 
-// The sizes that decide the tiles of a tensor.
-struct TiledSizes {
-  int64_t across = 1, along = 1;
-  double others = 1;  // the product of the other axes
-
-  TiledSizes(const ScheduleView& view, const std::vector<DomainId>& axes, const Turned& t) {
-    for (size_t i = 0; i < axes.size(); ++i) {
-      if (view.fusion[axes[i]].iter_type == IterType::kBroadcast) continue;
-      const int64_t most = std::max<int64_t>(view.sizes.of(axes[i]).most, 1);
-      if (i == t.across)
-        across = most;
-      else if (i == t.along)
-        along = most;
-      else
-        others *= static_cast<double>(most);
-    }
+TiledSizes tiled_sizes(const ScheduleView& view, const std::vector<DomainId>& axes, const Turned& t) {
+  TiledSizes sizes;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (view.fusion[axes[i]].iter_type == IterType::kBroadcast) continue;
+    const int64_t most = std::max<int64_t>(view.sizes.of(axes[i]).most, 1);
+    if (i == t.across)
+      sizes.across = most;
+    else if (i == t.along)
+      sizes.along = most;
+    else
+      sizes.others *= static_cast<double>(most);
   }
-  int64_t shorter() const { return std::min(across, along); }
-  double tiles(int64_t tile) const {
-    return others * static_cast<double>(ceil_div(across, tile)) * static_cast<double>(ceil_div(along, tile));
-  }
-};
-
-struct Tile {
-  int64_t side, threads;
-};
-
-// Large tensors have whole tiles enough for all multiprocessors. On an H200 most are fastest in tiles of 64 and blocks of 256
-// threads: [29260, 9920] in bf16, by vectors of 8 bytes, takes 429 µs so, and 531 µs in tiles of 32. Single elements of two
-// bytes are as fast in small tiles, whose barriers few threads wait for: [6007, 9001] in bf16 takes 102 µs. Elements of four
-// bytes need more threads: [10752, 13752] in f32 takes 418 µs, and 425 µs in tiles of 32.
-//
-// Small tensors have smaller tiles, which are more. On an H100, [832, 104] in bf16 took 6.9 µs in 26 tiles of 64, and 5.7 in
-// tiles of 32; [349, 704] by single elements took 7.3 in 242 tiles of 32, and 6.1 in tiles of 16.
-//
-// Between them, single elements of two bytes took 3 to 5 % less by 256 threads than by 128, and vectors of 8 bytes less by
-// 512: [1072, 15540] in f16 took 43.0 µs by 256 threads, and 38.1 by 512.
-Tile choose_tile(const DeviceProperties& device, const TiledSizes& sizes, int64_t vector, bool is_narrow,
-                 int64_t bytes) {
-  const bool is_large = sizes.shorter() >= 4 * kLargeTile, has_single_halves = vector == 1 && is_narrow;
-  const auto all = static_cast<double>(device.multiprocessors);
-  int64_t side = is_large && !has_single_halves ? kLargeTile : std::clamp(8 * vector, kLeastTile, kLargeTile);
-  // Several blocks of a multiprocessor share its memory.
-  while (side > kLeastTile && 2 * side * side * bytes > device.shared_block_bytes) side /= 2;
-  while (side > kLeastTile && (sizes.tiles(side) < all || sizes.shorter() <= side / 2)) side /= 2;
-  if (vector == 1 && sizes.tiles(kLeastTile) < 2.5 * all) return {kLeastTile / 2, kThreads / 2};
-  const double each = sizes.tiles(side) / all;
-  if (!is_large) return {side, kThreads};
-  if (!is_narrow) return {side, 2 * kThreads};
-  if (has_single_halves) return {side, each < 16 ? kThreads : kThreads / 2};
-  return {side, vector == 4 && each < 48 ? 2 * kThreads : kThreads};
+  return sizes;
 }
 
 }  // namespace
@@ -549,7 +518,7 @@ Heuristics transpose_choose(const ScheduleView& view) {
   int64_t vector = kVectorBytes / std::min<int64_t>(widest, kVectorBytes);
   for (size_t axis : {found.across, found.along}) vector = std::min(vector, view.sizes.of(axes[axis]).divisor);
   const auto [tile, threads] =
-      choose_tile(view.device, TiledSizes(view, axes, found), vector, widest <= 2, bytes_of(*prepared, found));
+      choose_tile(view.device, tiled_sizes(view, axes, found), vector, widest <= 2, bytes_of(*prepared, found));
   h.set("tile", tile);
   h.set("vector", vector);
   h.set("rows", std::min(threads / (tile / vector), tile));

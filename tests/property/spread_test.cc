@@ -145,6 +145,33 @@ class PlainSpread {
             add(own, e, all);
           }
     }
+    for (const auto& [inputs, at] : reads_of_two(r.op))
+      for (OpId reader : g_[Graph::body()].ops) {
+        if (reader == r.op || !is_tensor_op(reader)) continue;
+        const auto others = reads_of_two(reader);
+        const auto there = others.find(inputs);
+        if (there == others.end()) continue;
+        SpreadEdge e{s, first_result(reader), StandIn::kAnyAxis, {root_of(g_[s]), {}}};
+        for (const auto& [j, k] : {std::pair(at.first, there->second.first), {at.second, there->second.second}})
+          for (const auto& [x, a] : read_pairs(r.op, j))
+            for (const auto& [y, b] : read_pairs(reader, k))
+              if (x == y) e.axes.pairs.emplace_back(a, b);
+        add(own, e, all);
+      }
+  }
+
+  // Of at most eight inputs, for every two of them: the operands that read them first.
+  std::map<std::pair<ValueId, ValueId>, std::pair<size_t, size_t>> reads_of_two(OpId op) const {
+    const auto& operands = g_[op].operands;
+    std::map<ValueId, size_t> first;
+    for (size_t k = operands.size(); k-- > 0;)
+      if (operands[k] && g_.is_tensor(operands[k]) && is_given(operands[k])) first[operands[k]] = k;
+    std::map<std::pair<ValueId, ValueId>, std::pair<size_t, size_t>> result;
+    if (first.size() > 8) return result;
+    for (const auto& [a, at_a] : first)
+      for (const auto& [b, at_b] : first)
+        if (a < b) result[{a, b}] = {at_a, at_b};
+    return result;
   }
 
   const Graph& g_;
@@ -210,11 +237,12 @@ TEST(Spread, ReadersOfOneInputAreReachedOverTheEdgeThatKeepsTheMost) {
     Random random(seed);
     Graph g = fusion("f");
     const auto n = sizes(g, {"m", "n"});
-    const ValueId x = input(g, "x", Dtype::kFloat, {n[0], n[1]}), index = input(g, "at", Dtype::kInt64, {n[0], n[1]});
+    const ValueId x = input(g, "x", Dtype::kFloat, {n[0], n[1]}), index = input(g, "at", Dtype::kInt64, {n[0], n[1]}),
+                  at = input(g, "some", Dtype::kInt64, {n[0]});
     std::vector<ValueId> all;
     for (int i = 0; i < 8; ++i) {
       const std::string name = "t" + std::to_string(i);
-      switch (random.below(7)) {
+      switch (random.below(9)) {
         case 0:
           all.push_back(gather(g, x, index, 0, name));
           break;
@@ -229,6 +257,12 @@ TEST(Spread, ReadersOfOneInputAreReachedOverTheEdgeThatKeepsTheMost) {
           break;
         case 4:
           all.push_back(add(g, x, index, name));
+          break;
+        case 6:
+          all.push_back(index_select(g, x, at, static_cast<int64_t>(random.below(2)), name));
+          break;
+        case 7:
+          all.push_back(mul(g, at, at, name));
           break;
         case 5:
           all.push_back(all.empty() ? add(g, x, x, name) : unary(g, OpKind::kNeg, random.pick(all), name));
