@@ -50,10 +50,15 @@ DomainId in_sibling(const Graph& g, TensorId sibling, DomainId d) {
   if (g[d].tensor == sibling) return d;
   const Tensor &from = g[g[d].tensor], &to = g[sibling];
   const std::pair<const std::vector<DomainId>*, const std::vector<DomainId>*> lists[] = {
-      {&from.logical, &to.logical},
-      {&root_of(from), &root_of(to)},
-      {&from.loop_broadcasts, &to.loop_broadcasts},
-      {&loop_of(from), &loop_of(to)}};
+      {&from.logical, &to.logical}, {&root_of(from), &root_of(to)}, {&loop_of(from), &loop_of(to)}};
+  // Siblings may have got their loop broadcasts in another order: those for the same domain belong together.
+  if (g[d].stands_for) {
+    const auto stands_for = [&](DomainId other) { return g[other].stands_for == g[d].stands_for; };
+    const auto own = std::find(from.loop_broadcasts.begin(), from.loop_broadcasts.end(), d);
+    auto before = own == from.loop_broadcasts.end() ? 0 : std::count_if(from.loop_broadcasts.begin(), own, stands_for);
+    for (DomainId other : to.loop_broadcasts)
+      if (stands_for(other) && before-- == 0) return other;
+  }
   for (const auto& [own, theirs] : lists)
     if (const size_t i = position_in(*own, d); i < own->size() && i < theirs->size()) return (*theirs)[i];
   return {};

@@ -300,7 +300,7 @@ class TransposeWriter {
       }
     };
     take_all([&](const std::string& name) { return loops_of(name).own.size() == 4; });
-    take_all([&](const std::string& name) { return writer_.loops(name).size() == 4; });
+    take_all([&](const std::string& name) { return writer_.loops(name).size() >= 4; });
     result[0].others.insert(result[0].others.end(), left.begin(), left.end());
     return result;
   }
@@ -331,7 +331,10 @@ class TransposeWriter {
     auto [loops, inner] = loops_of(y);
     // A tensor that lacks an axis of the tile, as a row that `select` reads, has a loop over a broadcast in its place.
     const bool lacks_axis = loops.size() < 4;
-    if (lacks_axis) std::tie(loops, inner) = std::pair(writer_.loops(y), std::vector<std::string>());
+    if (lacks_axis) {
+      loops = writer_.loops(y);
+      inner.assign(loops.begin() + 4, loops.end());
+    }
     Loops l{loops[0], loops[1], loops[2], {}};
     std::string element;
     std::tie(l.columns, element) = writer_.split(y, loops[3], vector_, "c", "v");
@@ -450,12 +453,21 @@ std::optional<std::string> matched_by_size(const Graph& g, const FusionAxes& all
   return std::nullopt;
 }
 
-// A load that is read along axes of another tensor, as in front of a reshape: no loop of the tile would be its own.
-std::optional<std::string> read_along_another(const Prepared& p) {
-  for (const std::string& load : p.loads) {
-    const auto it = p.once.places.find(load);
-    const auto is_other = [](const std::string& place) { return place.find('.') != std::string::npos; };
-    if (it != p.once.places.end() && std::ranges::any_of(it->second, is_other)) return load;
+// A load that is read along axes of another tensor, as in front of a reshape: no loop of the tile would be its own. Or a store
+// of another number of columns than the reference, as behind a gather: it has loops of the tile and others.
+std::optional<std::string> lies_along_another(const Prepared& p) {
+  const auto is_other = [](const std::string& place) { return place.find('.') != std::string::npos; };
+  for (const std::string& load : p.loads)
+    if (const auto it = p.once.places.find(load);
+        it != p.once.places.end() && std::ranges::any_of(it->second, is_other))
+      return load;
+  const Graph& g = p.w.graph();
+  for (const std::string& store : p.stores) {
+    const auto it = p.once.places.find(store);
+    if (it == p.once.places.end() || std::ranges::none_of(it->second, is_number)) continue;
+    const auto axes = logical_without_reductions(g, g.tensor_of(p.w.tensor(store)));
+    for (size_t i = 0; i < axes.size() && i < it->second.size(); ++i)
+      if (g[axes[i]].iter_type != IterType::kBroadcast && !is_number(it->second[i])) return store;
   }
   return std::nullopt;
 }
@@ -472,8 +484,8 @@ std::optional<std::string> transpose_declines(const ScheduleView& view) {
   if (!found)
     return "no input that is only read and no output lies along another axis than the output %" +
            g[reference_of(view)].name;
-  if (auto load = read_along_another(*prepared_of(view)))
-    return "%" + *load + " is read along axes of another tensor than the output %" + g[reference_of(view)].name;
+  if (auto copy = lies_along_another(*prepared_of(view)))
+    return "%" + *copy + " lies along axes of another tensor than the output %" + g[reference_of(view)].name;
   if (kLeastTile * kLeastTile * bytes_of(*prepared_of(view), *found) > view.device.shared_block_bytes)
     return "the tiles of " + std::to_string(found->count()) +
            " inputs and outputs do not fit in the shared memory of a block";
