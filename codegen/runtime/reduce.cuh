@@ -203,6 +203,34 @@ __device__ T warp_reduce(T value) {
   return shuffle_first<width>(value);
 }
 
+// The last step of the rounds in memory: that which leaves the values of four warps, or 1 where lanes exchange nothing by
+// shuffles. They do where a warp holds whole rows of the block and the ranks number the rows: a thread's place is then its
+// linear number, neighbouring ranks are `group.count` lanes apart, and all warps are full.
+template <int threads>
+__device__ uint32_t last_step_in_memory(const Group& group) {
+  if ((threads & kBlockX) != 0 || ((threads & kBlockZ) == 0 && blockDim.z != 1)) return 1;
+  const bool fills_warps =
+      group.count <= 32 && (group.count & (group.count - 1)) == 0 && group.size * group.count % 32 == 0;
+  return fills_warps ? 128u >> (31 - __clz(group.count)) : 1;
+}
+// The last rounds of block_reduce in the first warp, where lanes exchange by shuffles. The lanes have the values of the
+// first places, and up to three more warps have theirs in memory. The first `count` lanes get the results of the groups.
+// Other lanes combine what nobody reads.
+template <class Op, class T, class P>
+__device__ __forceinline__ T combine_last_ranks(T value, P places, uint32_t lane, uint32_t count, uint32_t all) {
+  if (all > 64) value = Op::combine(value, places.get(lane + 64));
+  if (all > 32) {
+    T other = places.get(lane + 32);
+    if (all > 96) other = Op::combine(other, places.get(lane + 96));
+    value = Op::combine(value, other);
+  }
+#pragma unroll 1
+  for (uint32_t distance = 16; distance >= count; distance /= 2)
+    value = Op::combine(value, shuffle_down(value, distance));
+  return value;
+}
+
+// The first barrier waits for readers of the workspace's last use. So nothing waits for those of the results.
 template <class Op, int threads, Valid valid, class T, class P>
 __device__ T block_reduce(T value, P places) {
   const Group group = block_group<threads>();
@@ -210,20 +238,26 @@ __device__ T block_reduce(T value, P places) {
     warps_reduce<threads, valid, Op>(&value, places, group);
     return value;
   }
+  const uint32_t last_step = last_step_in_memory<threads>(group);
+  const uint32_t own = place_of<threads>(group, group.rank), all = group.size * group.count;
   __syncthreads();
-  places.set(place_of<threads>(group, group.rank), value);
+  places.set(own, value);
   __syncthreads();
-  for (uint32_t step = first_step(group.size); step > 0; step /= 2) {
+  for (uint32_t step = first_step(group.size); step >= last_step; step /= 2) {
     if (group.rank < step && group.rank + step < group.size) {
       value = Op::combine(value, places.get(place_of<threads>(group, group.rank + step)));
-      places.set(place_of<threads>(group, group.rank), value);
+      places.set(own, value);
     }
     __syncthreads();
   }
-  if (valid == kAllThreads) {
-    value = places.get(place_of<threads>(group, 0));
-    __syncthreads();
+  if (last_step > 1) {
+    if (own < 32) {
+      value = combine_last_ranks<Op>(value, places, own, group.count, all);
+      if (valid == kAllThreads && own < group.count) places.set(own, value);
+    }
+    if (valid == kAllThreads) __syncthreads();
   }
+  if (valid == kAllThreads) value = places.get(place_of<threads>(group, 0));
   return value;
 }
 

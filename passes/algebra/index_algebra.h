@@ -158,8 +158,7 @@ class IndexAlgebra {
     Form value;  ///< 0 if the loop has at most one value
     Form extent;
   };
-  /// An assumption: nonneg >= 0, or, if there is a divisor, divisor | value. A `built_in` fact changed bounds or
-  /// symbols, so it counts as used by every answer.
+  /// nonneg >= 0, or, with a divisor, divisor | value. If `built_in`, bounds or symbols have it, so all answers use it.
   struct Fact {
     Form nonneg;
     std::optional<Coefficient> divisor;
@@ -261,6 +260,7 @@ class IndexAlgebra {
   // index_algebra_facts.cc
   bool require_at_least(Form value, int64_t lower);
   bool require_at_least(const RawTerm& term, int64_t lower);
+  bool require_quotient(std::span<const RawTerm> terms, std::span<const AtomId> common);
   bool raise_lower(AtomId atom, int64_t lower);
   void learnt();
   bool refresh(AtomId atom);

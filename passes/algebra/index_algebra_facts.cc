@@ -5,6 +5,7 @@
 // them.
 #include <algorithm>
 #include <ranges>
+#include <set>
 
 #include "ir/table/error.h"
 #include "passes/algebra/index_algebra.h"
@@ -148,7 +149,7 @@ std::vector<std::string> IndexAlgebra::all_reasons() const {
 
 // Requires value >= lower, and the bounds that follow for symbols in a product or quotient. True if a bound is news. In a
 // sum of symbols and their quotients, each term is at least what the others leave: from n - n div 32 >= 1 follows n >= 1. A
-// factor of all terms is not 0 where the sum is positive: from 2·n·n + 3·n >= 1 follows n >= 1.
+// factor of all terms is not 0 where the sum is positive: from 2·n·n + 3·n >= 1 follows n >= 1, and 2·n + 3 >= 1.
 bool IndexAlgebra::require_at_least(Form value, int64_t lower) {
   const FormRecord record = store_.form(value);
   int64_t rest = 0;
@@ -164,11 +165,15 @@ bool IndexAlgebra::require_at_least(Form value, int64_t lower) {
   bool news = false;
   if (terms.size() > 1 && rest >= 1) {
     const auto first = store_.factors(terms[0].monomial);
-    for (const AtomId atom : std::vector<AtomId>(first.begin(), first.end())) {
+    std::vector<AtomId> common;
+    for (const AtomId atom : std::set<AtomId>(first.begin(), first.end())) {
       const bool is_common = std::ranges::all_of(
           terms, [&](const RawTerm& t) { return std::ranges::count(store_.factors(t.monomial), atom) > 0; });
-      if (is_common && store_.atom(atom).bounds.lo >= 0) news = raise_lower(atom, 1) || news;
+      if (!is_common || store_.atom(atom).bounds.lo < 0) continue;
+      news = raise_lower(atom, 1) || news;
+      common.push_back(atom);
     }
+    if (!common.empty()) news = require_quotient(terms, common) || news;
   }
   if (terms.size() > 1 && !std::ranges::all_of(terms, is_simple)) return news;
   for (size_t i = 0; i < terms.size(); ++i) {
@@ -183,6 +188,32 @@ bool IndexAlgebra::require_at_least(Form value, int64_t lower) {
     }
     if (is_bounded) news = require_at_least(terms[i], least) || news;
   }
+  return news;
+}
+
+// Requires that a sum without its common factors, which are positive, is positive: from m·a + m·b >= 1 follows a + b >= 1, for
+// a + b as one symbol too.
+bool IndexAlgebra::require_quotient(std::span<const RawTerm> terms, std::span<const AtomId> common) {
+  Poly poly;
+  for (const RawTerm& term : terms) {
+    const auto all = store_.factors(term.monomial);
+    std::vector<AtomId> left(all.begin(), all.end());
+    for (const AtomId atom : common) left.erase(std::ranges::find(left, atom));
+    MonomialId rest = kOne;
+    for (const AtomId atom : left) rest = store_.product(rest, store_.monomial_of(atom));
+    if (rest == kNoMonomial) return false;
+    if (rest == kOne)
+      poly.add_constant(term.factor);
+    else
+      poly.add_term(term.factor, rest);
+  }
+  normalize(poly);
+  if (poly.failed) return false;
+  const Form quotient = store_.intern(poly);
+  bool news = require_at_least(quotient, 1);
+  const auto named = store_.as_coefficient(symbol_of(quotient));
+  if (named && named->factor > 0 && store_.factors(named->symbols).size() == 1)
+    news = raise_lower(store_.factors(named->symbols)[0], 1) || news;
   return news;
 }
 

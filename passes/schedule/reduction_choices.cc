@@ -94,8 +94,8 @@ class Chooser : public ReductionFacts {
     const int64_t accesses = std::max<int64_t>(ceil_div(sizes_.row, access_.vector), 1);
     const int64_t slices = std::clamp<int64_t>(ceil_div(accesses, kSharedStripThreads * kSharedUnroll), 2,
                                                view_.device.multiprocessors / sizes_.rows);
-    return plan("passes",
-                {.lanes = kSharedStripThreads, .unroll = kSharedUnroll, .slices = slices, .most_rows = sizes_.rows});
+    const int64_t lanes = threads_of_shared_strips(accesses / slices, view_.device.block_threads);
+    return plan("passes", {.lanes = lanes, .unroll = kSharedUnroll, .slices = slices, .most_rows = sizes_.rows});
   }
 
   // Rows each in the registers of so many blocks, which are a cluster. Nothing if it does not hold one.

@@ -35,6 +35,14 @@ inline constexpr int64_t kManyAccesses = 16384;
 inline constexpr int64_t kSlicedStripThreads = 256;  // of each block of several that share a row which is read once
 inline constexpr int64_t kSharedStripThreads = 256;  // of each block of several that share a row
 inline constexpr int64_t kSharedUnroll = 2;
+// The only block of a multiprocessor has to ask for enough bytes at once, where it walks for long: on an H200, softmax of
+// [1, 33554432] in bf16 took 139 µs by 256 threads and 79 by 1024, layer norm of [8, 400000] in f32 29.1 and 22.5.
+inline int64_t threads_of_shared_strips(int64_t accesses, int64_t most) {
+  constexpr int64_t kRounds = 4;
+  int64_t threads = kSharedStripThreads;
+  while (2 * threads <= most && accesses >= 2 * threads * kSharedUnroll * kRounds) threads *= 2;
+  return threads;
+}
 inline constexpr int64_t kVectorOfColumns = 4;     // elements, each with a sum of its own
 inline constexpr int64_t kMostBlocks = 32;         // of a multiprocessor
 inline constexpr int64_t kThreadsOfColumns = 256;  // of a block whose threads take whole columns

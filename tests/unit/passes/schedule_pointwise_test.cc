@@ -13,12 +13,22 @@ const std::string kAdd = program_text("add_row");
 TEST(Pointwise, VectorsAreAsWideAsTheInnermostExtentAllows) {
   const std::pair<int64_t, int64_t> cases[] = {{64, 4}, {63, 1}, {62, 2}, {68, 4}};
   for (const auto& [n, width] : cases) {
-    const Planned p = plan_of(kAdd, contiguous({{512, n}, {n}}));
+    const Planned p = plan_of(kAdd, contiguous({{511, n}, {n}}));
     ASSERT_EQ(p.scheduler(), "pointwise") << p.why("pointwise");
     EXPECT_EQ(p.choice("vector"), width) << n;
     const int vectors = width > 1 ? 3 : 0;
     EXPECT_EQ(p.vectors(), width > 1 ? (std::map<int64_t, int>{{width * 4, vectors}}) : (std::map<int64_t, int>{}));
   }
+}
+
+// Of rows that no vector divides, all together may have whole vectors. The row that is broadcast is read by single elements.
+TEST(Pointwise, OddRowsThatLieInOrderAreCutIntoVectorsTogether) {
+  const Planned p = plan_of(kAdd, contiguous({{512, 63}, {63}}));
+  EXPECT_EQ(p.choice("axes"), 2);
+  EXPECT_EQ(p.choice("vector"), 4);
+  EXPECT_EQ(p.vectors(), (std::map<int64_t, int>{{16, 2}}));
+  // Vectors of 8 bytes stay in their rows.
+  EXPECT_EQ(plan_of(kAdd, contiguous({{512, 62}, {62}})).choice("axes"), 1);
 }
 
 // Without a broadcast all axes are one loop, so only the number of elements counts.
@@ -33,7 +43,7 @@ TEST(Pointwise, AxesThatLieInOrderAreOneLoop) {
   const Planned p = plan_of(kProgram, contiguous({{64, 33}}));
   EXPECT_EQ(p.choice("axes"), 2);
   EXPECT_EQ(p.choice("vector"), 4);
-  EXPECT_EQ(plan_of(kAdd, contiguous({{64, 33}, {33}})).choice("axes"), 1);
+  EXPECT_EQ(plan_of(kAdd, contiguous({{63, 33}, {33}})).choice("axes"), 1);
 }
 
 TEST(Pointwise, AnInputThatIsNotAlignedIsReadElementByElement) {
@@ -102,7 +112,7 @@ TEST(Pointwise, LaunchesFollowTheSize) {
   const Planned large = plan_of(kAdd, contiguous({{16384, 4096}, {4096}}));
   EXPECT_EQ(large.choice("threads"), 256);
   // Odd rows: no vectors, so a thread has several elements.
-  const Planned odd = plan_of(kAdd, contiguous({{16384, 4097}, {4097}}));
+  const Planned odd = plan_of(kAdd, contiguous({{16383, 4097}, {4097}}));
   EXPECT_EQ(odd.choice("vector"), 1);
   EXPECT_EQ(odd.choice("unroll"), 4);
 }

@@ -212,8 +212,8 @@ TEST(PersistentScheduler, WalksALongRowInPasses) {
             "slices 1 threads 1024 blocks 1");
   // Few long rows are shared by blocks that are on the GPU together.
   EXPECT_EQ(ask("persistent", kSoftmax, {{8, 524288}}),
-            "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 256 warps 1 unroll 2 rows 1 "
-            "slices 16 most_rows 8 threads 256 blocks 1");
+            "persistent axes inner form passes vector 8 in_vectors x,y merge last lanes 512 warps 1 unroll 2 rows 1 "
+            "slices 16 most_rows 8 threads 512 blocks 1");
   EXPECT_NE(steps_of("persistent", kSoftmax, {{8, 524288}}).find("assume [%m] at_most 8"), std::string::npos);
   EXPECT_EQ(ask("persistent", kRowSum, {{64, 64}}),
             "declines: nothing with the axes that are reduced depends on a reduction");

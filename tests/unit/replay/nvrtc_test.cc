@@ -75,6 +75,7 @@ TEST_F(Nvrtc, CollectivesCompile) {
       if (type == "complex64_t" && op[0] == 'M') continue;
       const std::string where = "(x[threadIdx.x], Places<" + type + ">{w}";
       kernel(type, "x[0] = block_reduce<" + std::string(op) + ", kBlockX | kBlockZ, kAllThreads>" + where + ");");
+      kernel(type, "x[0] = block_reduce<" + std::string(op) + ", kBlockY, kAllThreads>" + where + ");");
       kernel(type, "x[threadIdx.x] = warp_reduce<" + std::string(op) + ", 8>(x[threadIdx.x]);");
     }
     for (const char* holder : {"kLastBlock", "kAllBlocks"})
@@ -87,6 +88,7 @@ TEST_F(Nvrtc, CollectivesCompile) {
   const std::string welford = "(Welford<float, int64_t>{x[0], m[0], n[0]}, WelfordPlaces<float, int64_t>{w, m, n}";
   kernel("float", "x[0] = warp_reduce<Merge, 2>(Welford<float, int64_t>{x[0], m[0], n[0]}).avg;");
   kernel("float", "x[0] = block_reduce<Merge, kBlockX | kBlockY | kBlockZ, kFirstThread>" + welford + ").avg;");
+  kernel("float", "x[0] = block_reduce<Merge, kBlockY, kAllThreads>" + welford + ").m2;");
   const std::string triple = "WelfordPlaces<float, int64_t>{";
   kernel(
       "float",
