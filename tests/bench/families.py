@@ -260,13 +260,18 @@ def arguments():
 
 
 def measure(options, clock, name, torch_function, define, kinds, cast, m, n, dtype):
+    times = measure_on(options, clock, name, torch_function, define, make_inputs(kinds, m, n, dtype, "cuda"), cast)
+    return {"family": name, "m": m, "n": n, **times}
+
+
+def measure_on(options, clock, name, torch_function, define, inputs, cast):
     import torch
 
     from kernels import peers
 
-    inputs = make_inputs(kinds, m, n, dtype, "cuda")
+    dtype = inputs[0].dtype
     f = fusion(name, define, inputs, cast)
-    record = {"family": name, "m": m, "n": n, "dtype": str(dtype).split(".")[1], "plan": [d.scheduler for d in f.plan(inputs)]}
+    record = {"dtype": str(dtype).split(".")[1], "plan": [d.scheduler for d in f.plan(inputs)]}
 
     def reference(*tensors):
         results = torch_function(*tensors)
