@@ -447,12 +447,12 @@ Heuristics choose(const ScheduleView& view, std::string_view scheduler, int64_t 
   const bool is_narrow = full * widest < kVectorBytes / 2;
   if (is_flat || runs.size() < 2 || parts || !is_narrow || std::min(whole.divisor, most) <= full) return h;
   Heuristics flat = choose(view, scheduler, most, true);
-  const auto bytes_at_once = [&](const Heuristics& of) {
+  const auto elements_at_once = [&](const Heuristics& of) {
     int64_t sum = 0;
     for (const Heuristic& c : of.choices) sum += c.key.starts_with('%') ? c.number : 0;
     return sum;
   };
-  return flat.number("vector") > vector && bytes_at_once(flat) > bytes_at_once(h) ? flat : h;
+  return flat.number("vector") > vector && elements_at_once(flat) > elements_at_once(h) ? flat : h;
 }
 
 // The vectors and the inlining of a plan whose loops are written.
