@@ -331,16 +331,16 @@ bool replay_loops(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, 
 
 bool replay_loops_of_op(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, LoopReplayOptions options) {
   const bool all = replay_loops(g, from, to, axes, options);
+  const std::vector<DomainId> base = loop_base(g, to);
+  const LoopStart start = base == root_of(g[to]) ? LoopStart::kRoot : LoopStart::kLogical;
   for (TensorId s : siblings(g, to)) {
     if (s == to) continue;
     ReplayAxes same;
-    for (const auto* list : {&root_of(g[to]), &std::as_const(g[to]).logical})
-      for (DomainId d : *list) {
-        if (position_in(same.from, d) < same.from.size()) continue;
-        same.from.push_back(d);
-        if (const DomainId there = in_sibling(g, s, d)) same.pairs.emplace_back(d, there);
-      }
-    replay_loops(g, to, s, same, {StandIn::kAnyAxis, options.start, true});
+    for (DomainId d : base) {
+      same.from.push_back(d);
+      if (const DomainId there = in_sibling(g, s, d)) same.pairs.emplace_back(d, there);
+    }
+    replay_loops(g, to, s, same, {StandIn::kAnyAxis, start, true});
   }
   return all;
 }

@@ -282,7 +282,10 @@ void verify(const Graph& g, const Defects& defects) {
   for (OpId op : order)
     for (ValueId v : g[op].results)
       if (g.is_tensor(v)) tensors.check(v);
-  for (OpId op : order) check_op(g, op, defects);
+  for (OpId op : order) {
+    check_op(g, op, defects);
+    if (g.level != Level::kKernel) check_siblings(g, op);
+  }
 }
 
 std::optional<Error> find_error(const Graph& g, const Defects& defects) {

@@ -45,6 +45,8 @@ void check_moves(const Graph& g, OpId op, const OpView& view, const Defects& def
 void check_fact(const Graph& g, OpId op);
 // Checks that an op by which the blocks of a cluster wait stands in a kernel that has clusters.
 void check_in_cluster(const Graph& g, OpId op);
+// Checks that the loops of an op's results correspond (siblings in domain_edit.h): steps change them together.
+void check_siblings(const Graph& g, OpId op);
 // Checks the domains of tensors.
 class TensorChecker {
  public:

@@ -1,6 +1,8 @@
 // The verifier's rules for the domains of one tensor.
 #include <algorithm>
 
+#include "ir/domain/domain.h"
+#include "ir/domain/domain_edit.h"
 #include "ir/verify/verify_rules.h"
 
 namespace fusebox {
@@ -255,6 +257,21 @@ void TensorChecker::check_layout(const Tensor& t) {
     throw Error(ErrorCode::kWrongLevel, "a tensor of a fusion that is not scheduled has loops", place_of(g_, value_));
   if (g_.level == Level::kKernel && (t.logical.size() != 1 || !t.transforms.empty() || g_[t.logical[0]].def))
     invalid("a buffer of a kernel has one domain", place_of(g_, value_));
+}
+
+void check_siblings(const Graph& g, OpId op) {
+  if (g[op].results.size() < 2) return;
+  for (ValueId v : g[op].results) {
+    if (!g.is_tensor(v)) continue;
+    const TensorId first = siblings(g, g[v].tensor).front(), own = g[v].tensor;
+    const auto &theirs = loop_of(g[first]), &loop = loop_of(g[own]);
+    bool correspond = theirs.size() == loop.size();
+    for (size_t i = 0; correspond && i < loop.size(); ++i) correspond = in_sibling(g, own, theirs[i]) == loop[i];
+    if (!correspond)
+      invalid("the loops differ from those of %" + g[g[first].value].name +
+                  ", which the same op makes; give both the same loops",
+              place_of(g, v));
+  }
 }
 
 }  // namespace fusebox

@@ -165,6 +165,34 @@ class LaunchBuilder {
     }
   }
 
+  // The domain that a resize makes would have a negative extent if it takes more than there is. Loops and buffers of
+  // such domains could be merged to a positive number of places that do not exist. Extents of axes are checked with the
+  // program's sizes, and those of an `rfactor` have a step's resizes.
+  void check_resizes() {
+    for (const Nest& nest : plan_.nest_plan.nests) {
+      const ValueId v = g_[nest.op].results[0];
+      for (TransformId id : g_.tensor_of(v).transforms) {
+        const Transform& t = g_[id];
+        if (t.kind != TransformKind::kResize) continue;
+        const Form extent = open_.of(v).extent(t.outputs[0]);
+        if (open_.algebra.prove_nonneg(extent) || is_of_axis(extent)) continue;
+        check(host_.compare(OpKind::kGe, emit(open_.algebra, extent), host_.index(0)),
+              "a resize takes more than there is: %" + g_[v].name + "." + g_[t.outputs[0]].name +
+                  " would have a negative extent");
+      }
+    }
+  }
+
+  bool is_of_axis(Form extent) {
+    if (axes_.empty())
+      for (const Nest& nest : plan_.nest_plan.nests) {
+        const ValueId v = g_[nest.op].results[0];
+        if (demands(g_[nest.op].kind, kReduction)) continue;
+        for (DomainId d : g_.tensor_of(v).logical) axes_.insert(open_.of(v).extent(d));
+      }
+    return axes_.contains(extent);
+  }
+
   // The facts that the schedule states. They come first, because other checks and sizes may rest on them.
   void check_facts() {
     if (plan_.defects().has(Defect::kAssumeUnchecked)) return;
@@ -185,6 +213,7 @@ class LaunchBuilder {
   void checks() {
     check_facts();
     check_factors();
+    check_resizes();
     for (const auto& d : plan_.divisibilities) {
       ValueId product = host_.index(1);
       for (const ScalarParameter& p : d.product) product = host_.mul(product, parameter(p));
@@ -360,6 +389,7 @@ class LaunchBuilder {
   std::vector<ValueId> globals_;        // intermediates in global memory
   std::vector<ValueId> workspaces_;
   std::vector<ValueId> dims_;
+  std::set<Form> axes_;  // the extents of the kernel's axes, once they are wanted
 };
 
 }  // namespace

@@ -77,7 +77,63 @@ class PassSplitter {
   std::vector<std::vector<Instance>> instances_;  // by op
 };
 
+// Tensors with the pass in which they are computed, in groups that loops spread over.
+class Groups {
+ public:
+  using Node = std::pair<ValueId, int>;
+  void add(Node node) { parents_.try_emplace(node, node); }
+  void unite(Node a, Node b) {
+    add(a);
+    add(b);
+    parents_[first(a)] = first(b);
+  }
+  bool is_one() const {
+    return std::ranges::all_of(parents_,
+                               [&](const auto& p) { return first(p.first) == first(parents_.begin()->first); });
+  }
+
+ private:
+  Node first(Node node) const {
+    for (Node next = parents_.at(node); next != node; next = parents_.at(node)) node = next;
+    return node;
+  }
+  std::map<Node, Node> parents_;
+};
+
+bool has_all_reduced_axes(const Graph& g, const ReductionSpace& space, ValueId v) {
+  const auto& axes = g.tensor_of(v).logical;
+  return std::ranges::all_of(space.reduced, [&](DomainId axis) {
+    return std::ranges::any_of(
+        axes, [&](DomainId d) { return g[d].iter_type == IterType::kIteration && space.axis_of(d) == axis; });
+  });
+}
+
 }  // namespace
+
+bool are_passes_connected(const Graph& g, const ReductionSpace& space) {
+  Groups groups;
+  for (OpId id : tensor_ops(g)) {
+    const Op& op = g[id];
+    const ValueId v = op.results[0];
+    std::set<int> passes;
+    if (demands(op.kind, kReduction))
+      passes = {space.depth_of(v) - 1};
+    else if (space.is_full(v))
+      passes = space.passes_of(v);
+    for (int pass : passes) {
+      groups.add({v, pass});
+      for (ValueId from : op.operands) {
+        if (!from || !g.is_tensor(from) || !space.is_full(from)) continue;
+        const OpId def = g[from].def;
+        if (g[def].kind != OpKind::kInput)
+          groups.unite({v, pass}, {g[def].results[0], pass});
+        else if (reads_by_loops(g, id, from) && has_all_reduced_axes(g, space, from))
+          groups.unite({v, pass}, {from, 0});
+      }
+    }
+  }
+  return groups.is_one();
+}
 
 std::map<std::string, std::vector<std::string>> split_passes(const Graph& g, const ReductionSpace& space,
                                                              const std::map<std::string, std::string>& cached,

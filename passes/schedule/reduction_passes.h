@@ -15,10 +15,14 @@
 namespace fusebox {
 
 // The steps go to `steps`, and the copies' names come from `names`. `cached` gives the copies that `cache_after` has
-// made of inputs, by the input's name; with `keeps_inputs`, all passes read the one copy of an input. Returns the names of all copies that stand for the same tensor: for an input's
-// copy those that `recompute` made of it, and the first itself.
+// made of inputs, by the input's name; with `keeps_inputs`, all passes read the one copy of an input. Returns the names of all
+// copies that stand for the same tensor: for an input's copy those that `recompute` made of it, and the first itself.
 std::map<std::string, std::vector<std::string>> split_passes(const Graph& g, const ReductionSpace& space,
                                                              const std::map<std::string, std::string>& cached,
                                                              bool keeps_inputs, FreshNames& names, StepDraft& steps);
+
+// Whether loops spread from the reference to all full tensors after split_passes. The copies of two passes then have only
+// inputs in common, so a pass that reads no input with all reduced axes, such as one of random numbers, is left behind.
+bool are_passes_connected(const Graph& g, const ReductionSpace& space);
 
 }  // namespace fusebox

@@ -250,6 +250,30 @@ TEST(Verify, DomainsOfTensors) {
   EXPECT_EQ(stands_for([](DomainId b, DomainId) { return b; }), "E0210 %r.b");
 }
 
+TEST(Verify, LoopsOfSiblings) {
+  const auto changed = [](auto change) {
+    Graph g = fusion("f");
+    const WelfordResult w = welford(g, input(g, "x", Dtype::kFloat, {Scalar(4), Scalar(6)}), {1}, {"a", "b", "c"});
+    output(g, w.avg);
+    g.level = Level::kScheduled;
+    change(g, g.tensor_of(w.var_sum));
+    return found(g);
+  };
+  EXPECT_EQ(changed([](Graph&, Tensor&) {}), "fine");
+  EXPECT_EQ(changed([](Graph&, Tensor& t) { t.loop = t.logical; }), "fine");
+  EXPECT_EQ(changed([](Graph&, Tensor& t) { t.loop = {t.logical[1], t.logical[0]}; }), "E0210 %b");
+  EXPECT_EQ(changed([](Graph& g, Tensor& t) {
+              const TensorId id = g[t.value].tensor;
+              Transform split;
+              split.inputs = {t.logical[0]};
+              split.factor = constant_index(g, 2);
+              const std::string names[] = {"o", "t"};
+              const auto& made = g[add_transform(g, id, split, names)].outputs;
+              set_loop(g, id, {made[0], made[1], g[id].logical[1]});
+            }),
+            "E0210 %b");
+}
+
 // The remaining extent may be 1, but its type does not say so.
 TEST(Verify, AResizeMakesNoBroadcast) {
   Graph g = fusion("f");
