@@ -42,6 +42,7 @@ void BytecodeCompiler::collective(const Op& op) {
   i.reduce = op.attrs.enumerator<ReduceOp>(AttrKey::kReduceOp);
   i.all = op.attrs.flag(AttrKey::kAll);
   i.threads = threads_of(op);
+  i.immediate = op.attrs.integer(AttrKey::kAtOnce, 1);
   if (i.opcode != Opcode::kBlockBroadcast) {
     if (values.count != (i.reduce == ReduceOp::kWelford ? 3u : 1u))
       throw Error(ErrorCode::kOperandCount, "welford combines three values, other reductions one",

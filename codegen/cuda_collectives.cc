@@ -146,14 +146,22 @@ CudaEmitter::Together CudaEmitter::exchanged_together(std::span<const OpId> ops)
   constexpr size_t kMost = 8;  // values, which stay in registers
   const Op& first = g_[ops[0]];
   Together found{{}, {ops[0]}, 1};
+  const int64_t at_once = first.attrs.integer(AttrKey::kAtOnce, 1);
+  const size_t most = at_once > 1                 ? std::min(kMost, static_cast<size_t>(at_once))
+                      : first.results.size() == 1 ? kMost
+                                                  : 1;
   const auto may_join = [&](const Op& op) {
-    if (op.kind != OpKind::kBlockReduce || op.results.size() != 1) return false;
+    if (op.kind != OpKind::kBlockReduce || op.results.size() != first.results.size()) return false;
     const Operands own(op), of_first(first);
-    const ValueId workspace = own.one("in");
-    return op.operands.size() == first.operands.size() && workspace == of_first.one("in") && !own.one("if") &&
+    const auto values = own.of("value"), workspaces = own.of("in");
+    if (values.size() != op.results.size() || workspaces.size() != op.results.size() || own.one("if")) return false;
+    for (size_t i = 0; i < values.size(); ++i)
+      if (g_[values[i]].dtype != g_[workspaces[i]].dtype || g_[op.results[i]].dtype != g_[workspaces[i]].dtype)
+        return false;
+    return op.operands.size() == first.operands.size() && std::ranges::equal(workspaces, of_first.of("in")) &&
            std::ranges::equal(op.attrs.ints(AttrKey::kThreads), first.attrs.ints(AttrKey::kThreads)) &&
            op.attrs.flag(AttrKey::kAll) == first.attrs.flag(AttrKey::kAll) &&
-           g_[own.one("value")].dtype == g_[workspace].dtype && g_[op.results[0]].dtype == g_[workspace].dtype;
+           op.attrs.integer(AttrKey::kAtOnce, 1) == at_once;
   };
   if (!may_join(first)) return found;
   // An op may move before the exchange if it is pure, or reads what no other thread writes. Fewer barriers are enough,
@@ -163,10 +171,10 @@ CudaEmitter::Together CudaEmitter::exchanged_together(std::span<const OpId> ops)
     return demands(op.kind, kPointwise) && !demands(op.kind, kEffect | kRead | kSync | kControl);
   };
   std::vector<OpId> between;
-  for (size_t i = 1; i < ops.size() && found.reductions.size() < kMost; ++i) {
+  for (size_t i = 1; i < ops.size() && found.reductions.size() < most; ++i) {
     const Op& op = g_[ops[i]];
     const bool depends = std::ranges::any_of(op.operands, [&](ValueId v) {
-      return std::ranges::any_of(found.reductions, [&](OpId r) { return v == g_[r].results[0]; });
+      return std::ranges::any_of(found.reductions, [&](OpId r) { return std::ranges::count(g_[r].results, v) > 0; });
     });
     if (depends) break;
     if (may_join(op)) {
@@ -186,18 +194,26 @@ CudaEmitter::Together CudaEmitter::exchanged_together(std::span<const OpId> ops)
 void CudaEmitter::collectives(std::span<const OpId> ops) {
   headers_.need(CudaHeader::kReduce);
   const Op& first = g_[ops[0]];
-  const ValueId workspace = Operands(first).one("in");
-  const std::string name = "together" + std::to_string(together_count_++), type(cuda_type(g_[workspace].dtype));
+  const Operands operands(first);
+  const auto workspaces = operands.of("in");
+  const std::string name = "together" + std::to_string(together_count_++);
+  const bool is_welford = first.results.size() == 3;
+  const std::string type = is_welford ? "Welford" + welford_type(g_[workspaces[0]].dtype, g_[workspaces[2]].dtype)
+                                      : std::string(cuda_type(g_[workspaces[0]].dtype));
   std::string reductions, values;
   for (const OpId id : ops) {
     reductions += ", " + reduce_text(g_[id]);
-    values += (values.empty() ? "" : ", ") + as(Operands(g_[id]).one("value"), g_[workspace].dtype);
+    std::string parts;
+    for (const ValueId v : Operands(g_[id]).of("value")) parts += (parts.empty() ? "" : ", ") + as(v, g_[v].dtype);
+    values += (values.empty() ? "" : ", ") + (is_welford ? type + "{" + parts + "}" : parts);
   }
   line(type + " " + name + "[" + std::to_string(ops.size()) + "] = {" + values + "};");
   line("block_reduce_all<" + threads_of(first, "%" + g_[first.results[0]].name) + ", " +
-       (first.attrs.flag(AttrKey::kAll) ? "kAllThreads" : "kFirstThread") + reductions + ">(" + name + ", Places<" +
-       type + ">{" + buffer(workspace) + "});");
-  for (size_t i = 0; i < ops.size(); ++i) line(define(g_[ops[i]].results[0]) + name + "[" + std::to_string(i) + "];");
+       (first.attrs.flag(AttrKey::kAll) ? "kAllThreads" : "kFirstThread") + ", " +
+       std::to_string(first.attrs.integer(AttrKey::kAtOnce, 1)) + reductions + ">(" + name + ", " +
+       places_of(first, workspaces) + ");");
+  for (size_t i = 0; i < ops.size(); ++i)
+    line((is_welford ? define_all(g_[ops[i]]) : define(g_[ops[i]].results[0])) + name + "[" + std::to_string(i) + "];");
 }
 
 void CudaEmitter::warp_reduce(const Op& op) {

@@ -230,14 +230,10 @@ __device__ __forceinline__ T combine_last_ranks(T value, P places, uint32_t lane
   return value;
 }
 
-// The first barrier waits for readers of the workspace's last use. So nothing waits for those of the results.
+// block_reduce in rounds, where no warps are combined. The first barrier waits for readers of the workspace's last use. So
+// nothing waits for those of the results.
 template <class Op, int threads, Valid valid, class T, class P>
-__device__ T block_reduce(T value, P places) {
-  const Group group = block_group<threads>();
-  if ((threads & kBlockX) != 0 && blockDim.x % 32 == 0) {
-    warps_reduce<threads, valid, Op>(&value, places, group);
-    return value;
-  }
+__device__ T rounds_reduce(T value, P places, const Group& group) {
   const uint32_t last_step = last_step_in_memory<threads>(group);
   const uint32_t own = place_of<threads>(group, group.rank), all = group.size * group.count;
   __syncthreads();
@@ -261,17 +257,70 @@ __device__ T block_reduce(T value, P places) {
   return value;
 }
 
-// block_reduce of several values of each thread, each with its op, in one exchange where warps are combined. The results
-// take the places of the values, and have the bits that calls one after another give.
+template <class Op, int threads, Valid valid, class T, class P>
+__device__ T block_reduce(T value, P places) {
+  const Group group = block_group<threads>();
+  if ((threads & kBlockX) != 0 && blockDim.x % 32 == 0) {
+    warps_reduce<threads, valid, Op>(&value, places, group);
+    return value;
+  }
+  return rounds_reduce<Op, threads, valid>(value, places, group);
+}
+
+// Several values of a thread as one, each with its op and its places: behind those of the values before it.
+template <class T, int count>
+struct Several {
+  T values[count];
+};
+template <class... Ops>
+struct Each {
+  template <class T>
+  __device__ static T combine(T a, T b) {
+    int i = 0;
+    ((a.values[i] = Ops::combine(a.values[i], b.values[i]), ++i), ...);
+    return a;
+  }
+};
+template <class T, int count, class P>
+struct SeveralPlaces {
+  P places;
+  int64_t threads;
+
+  __device__ Several<T, count> get(int64_t place) const {
+    Several<T, count> several;
+#pragma unroll
+    for (int k = 0; k < count; ++k) several.values[k] = places.get(k * threads + place);
+    return several;
+  }
+  __device__ void set(int64_t place, const Several<T, count>& several) const {
+#pragma unroll
+    for (int k = 0; k < count; ++k) places.set(k * threads + place, several.values[k]);
+  }
+};
+
+// block_reduce of several values of each thread, each with its op, in one exchange: where warps are combined, and where
+// the workspace has `at_once` places for each thread and there are no more values. The results take the places of the
+// values, and have the bits that calls one after another give.
 //
 //   float values[2] = {largest, sum};
-//   block_reduce_all<kBlockX, kAllThreads, Max, Sum>(values, Places<float>{workspace});
-template <int threads, Valid valid, class... Ops, class T, class P>
+//   block_reduce_all<kBlockX, kAllThreads, 1, Max, Sum>(values, Places<float>{workspace});
+template <int threads, Valid valid, int at_once, class... Ops, class T, class P>
 __device__ void block_reduce_all(T (&values)[sizeof...(Ops)], P places) {
-  if ((threads & kBlockX) != 0 && blockDim.x % 32 == 0)
-    return warps_reduce<threads, valid, Ops...>(values, places, block_group<threads>());
-  int i = 0;
-  ((values[i] = block_reduce<Ops, threads, valid>(values[i], places), ++i), ...);
+  constexpr int kCount = sizeof...(Ops);
+  const Group group = block_group<threads>();
+  if ((threads & kBlockX) != 0 && blockDim.x % 32 == 0) return warps_reduce<threads, valid, Ops...>(values, places, group);
+  if constexpr (kCount <= at_once) {
+    Several<T, kCount> several;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) several.values[k] = values[k];
+    several = rounds_reduce<Each<Ops...>, threads, valid>(
+        several, SeveralPlaces<T, kCount, P>{places, int64_t(group.size) * group.count}, group);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) values[k] = several.values[k];
+  } else {
+    int i = 0;
+    ((values[i] = rounds_reduce<Ops, threads, valid>(values[i], places, group), ++i), ...);
+  }
 }
 
 // Combines the values of the threads of ranks below `size`, and gives the results to all threads of the group. As many

@@ -120,6 +120,11 @@ void check_collective(const OpView& c) {
   if (const ValueId sync = c.slot(kCollectiveSync)[0])
     fail(c.g, ErrorCode::kOperandCount, op_text(c.kind) + " waits for no other block; leave `sync` out", sync);
   check_threads(c, values[0]);
+  constexpr int64_t kMostAtOnce = 16;
+  if (const int64_t at_once = c.attrs.integer(AttrKey::kAtOnce, 1); at_once < 1 || at_once > kMostAtOnce)
+    fail(c.g, ErrorCode::kBadAttribute,
+         op_text(c.kind) + " takes 1 to " + std::to_string(kMostAtOnce) + " values of a thread in `at_once`",
+         values[0]);
   const auto threads = c.attrs.ints(AttrKey::kThreads);
   const bool is_in_block =
       std::ranges::all_of(threads, [](int64_t p) { return is_block(static_cast<ParallelType>(p)); });

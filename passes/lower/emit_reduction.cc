@@ -253,9 +253,13 @@ void KernelEmitter::write_result(Site& site, const std::function<std::vector<Val
 bool KernelEmitter::reduces_in_block(const TreeChild& child) const {
   if (child.is_node) return false;
   const Statement& s = plan_.tree.statements[child.index];
-  if (s.kind != StatementKind::kFinal || g_[s.op].results.size() != 1) return false;
+  if (s.kind != StatementKind::kFinal) return false;
   const auto exchange = plan_.exchanges.find(s.op);
   return exchange != plan_.exchanges.end() && !exchange->second.is_grid && exchange->second.lanes == 0;
+}
+
+bool KernelEmitter::reduces_one_value(const TreeChild& child) const {
+  return reduces_in_block(child) && g_[plan_.tree.statements[child.index].op].results.size() == 1;
 }
 
 void KernelEmitter::emit_results(std::span<const TreeChild> finals) {
@@ -322,7 +326,7 @@ Attrs KernelEmitter::exchange_attrs(const Op& op, const Exchange& exchange) {
 }
 
 std::vector<ValueId> KernelEmitter::emit_block_reduce(const Op& op, const std::vector<ValueId>& values,
-                                                      const Exchange& exchange) {
+                                                      const Exchange& exchange, int64_t at_once) {
   std::vector<ValueId> operands = values;
   std::vector<Dtype> dtypes;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -333,6 +337,7 @@ std::vector<ValueId> KernelEmitter::emit_block_reduce(const Op& op, const std::v
   operands.insert(operands.end(), {ValueId(), ValueId()});  // all threads take part, and no counters are needed
   Attrs attrs = exchange_attrs(op, exchange);
   if (!defects().has(Defect::kReductionNotShared)) attrs.set_flag(AttrKey::kAll);
+  if (at_once > 1) attrs.set(AttrKey::kAtOnce, at_once);
   return kernel_.effect(OpKind::kBlockReduce, operands, dtypes, attrs);
 }
 
@@ -442,8 +447,9 @@ void KernelEmitter::allocate_block_workspaces() {
     attrs.set_enum(AttrKey::kParallel, p);
     threads = kernel_.mul(threads, kernel_.op(OpKind::kThreadCount, {}, Dtype::kIndex, attrs));
   }
-  // Blocks that exchange arrays combine as many elements at once as 16 bytes hold.
-  const bool has_arrays = std::ranges::any_of(plan_.exchanges, [](const auto& e) { return e.second.is_grid; });
+  // Blocks that exchange arrays combine as many elements at once as 16 bytes hold, and so do the columns of a thread.
+  const bool has_arrays = std::ranges::any_of(plan_.exchanges, [](const auto& e) { return e.second.is_grid; }) ||
+                          (has_columns() && !defects().has(Defect::kColumnsWithoutRoom));
   const ValueId stride = kernel_.mul(threads, kernel_.index(16));
   workspaces_begin_ = shared_end_;
   for (const auto& [dtype, list] : wanted)

@@ -269,12 +269,16 @@ void KernelEmitter::allocate_shared() {
   }
 }
 
-void KernelEmitter::emit_children(uint32_t node) {
+void KernelEmitter::allocate_at(uint32_t node) {
   if (const auto it = plan_.at_home.find(node); it != plan_.at_home.end())
     for (ValueId v : it->second)
       if (plan_.buffer_of(v).memory == MemoryType::kLocal) allocate_local(plan_.buffer_of(v));
   if (const auto it = plan_.accumulators_at.find(node); it != plan_.accumulators_at.end())
     for (OpId op : it->second) allocate_accumulator(op);
+}
+
+void KernelEmitter::emit_children(uint32_t node) {
+  allocate_at(node);
   if (node == LoopNode::kNoNode) {
     allocate_shared();
     allocate_block_workspaces();
@@ -297,7 +301,8 @@ void KernelEmitter::emit_children(uint32_t node) {
       }
     }
     size_t end = i;  // of the exchanges in a block that begin here, with no barrier between them
-    while (end < children.size() && reduces_in_block(children[end]) && (end == i || !is_synchronized(node, end))) ++end;
+    while (end < children.size() && reduces_one_value(children[end]) && (end == i || !is_synchronized(node, end)))
+      ++end;
     if (end > i + 1) {
       emit_results(std::span(children).subspan(i, end - i));
       i = end - 1;
@@ -332,13 +337,19 @@ void KernelEmitter::emit_node(uint32_t n) {
     return;
   }
   if (plan_.unswitched.contains(n)) return emit_unswitched(n);
+  if (const auto columns = columns_of(n)) return emit_columns(n, *columns);
   emit_loop(n, node.parallel == ParallelType::kUnroll || node.parallel == ParallelType::kVectorize);
+}
+
+// A constant extent needs no knowledge of the nest.
+std::optional<int64_t> KernelEmitter::constant_count(uint32_t n) {
+  const DomainId d = plan_.tree.nodes[n].domain;
+  return open_.algebra.constant_value(open_.of(g_[g_[d].tensor].value).extent(d));
 }
 
 void KernelEmitter::emit_loop(uint32_t n, bool unroll) {
   const LoopNode& node = plan_.tree.nodes[n];
-  // A constant extent needs no knowledge of the nest.
-  const auto constant = open_.algebra.constant_value(open_.of(g_[g_[node.domain].tensor].value).extent(node.domain));
+  const auto constant = constant_count(n);
   ValueId extent = constant ? kernel_.index(*constant) : ValueId();
   if (!constant) {
     StatementView view(plan_, node.op);

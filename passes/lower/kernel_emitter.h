@@ -53,6 +53,8 @@ class KernelEmitter {
   void allocate_local(const Buffer& b);
   void allocate_shared();
   void emit_children(uint32_t node);
+  // Allocates what lives in the loop: buffers of a thread and accumulators.
+  void allocate_at(uint32_t node);
   // Whether a barrier stands before that child of the node.
   bool is_synchronized(uint32_t node, size_t child) const;
   void emit_node(uint32_t node);
@@ -118,8 +120,9 @@ class KernelEmitter {
   void emit_result(Site& site, Form place);
   // The same for several final statements that stand next to each other: all threads' values, all exchanges, all results.
   void emit_results(std::span<const TreeChild> finals);
-  // Whether it is a final statement that combines one value of each thread of a block.
+  // Whether it is a final statement that combines values of the threads of a block, and whether it combines one of each.
   bool reduces_in_block(const TreeChild& child) const;
+  bool reduces_one_value(const TreeChild& child) const;
   // Writes the results of a reduction, under the conditions of each memory, in which `values_of` emits them.
   void write_result(Site& site, const std::function<std::vector<ValueId>()>& values_of);
   // The index into the reduction's accumulators.
@@ -127,7 +130,9 @@ class KernelEmitter {
   void allocate_accumulator(OpId op);
   // The sums of all levels of partial sums at an index into the accumulators.
   std::vector<ValueId> emit_totals(OpId op, ValueId at);
-  std::vector<ValueId> emit_block_reduce(const Op& op, const std::vector<ValueId>& values, const Exchange& exchange);
+  // `at_once`: for how many values of a thread the workspaces have room.
+  std::vector<ValueId> emit_block_reduce(const Op& op, const std::vector<ValueId>& values, const Exchange& exchange,
+                                         int64_t at_once = 1);
   std::vector<ValueId> emit_warp_reduce(const Op& op, const std::vector<ValueId>& values, const Exchange& exchange);
   void emit_exchange(OpId op);
   void emit_cluster_exchange(OpId op);
@@ -146,6 +151,20 @@ class KernelEmitter {
   ValueId neutral(const Op& op, size_t result, Dtype d);
   // The dtype of a result's accumulator.
   Dtype held_dtype(OpId op, size_t result) const;
+
+  // emit_columns.cc: loops over columns of a thread, each of which the block reduces
+  struct Columns {
+    int64_t count = 0;  // of the loop's iterations
+    size_t finals = 0;  // the first of its children that ends a reduction; the others follow
+  };
+  std::optional<Columns> columns_of(uint32_t node);
+  // Whether there is such a loop.
+  bool has_columns();
+  void emit_columns(uint32_t node, const Columns& columns);
+  // How many values of a thread fit a list of the workspaces.
+  int64_t at_once(OpId op) const;
+  // The loop's count of iterations, if it is a constant.
+  std::optional<int64_t> constant_count(uint32_t node);
 
   // emit_ahead.cc: loads that run ahead of their loop (passes/plan/ahead.h)
   // Fills the buffers for the first iterations of a loop from 0 to `end`. Does nothing where no load runs ahead of it.

@@ -229,6 +229,24 @@ std::vector<Form> forms_that_hold(IndexAlgebra& algebra, const std::vector<Condi
   return result;
 }
 
+void leave_chunks_out(const KernelPlan& plan, StatementView& view, std::vector<Condition>& conditions) {
+  const auto& loop = loop_of(plan.graph->tensor_of((*plan.graph)[view.op].results[0]));
+  IndexAlgebra& algebra = view.algebra;
+  for (Condition& c : conditions) {
+    if (!slack(algebra, c) || c.begins > 0) continue;
+    for (size_t i = loop.size(); i-- > 0;) {
+      if (view.path[i] == LoopNode::kNoNode || !is_real_loop(plan.parallel_of(view.path[i]))) continue;
+      const auto extent = algebra.constant_value(view.own.extent(loop[i]));
+      const auto value = algebra.linear_in(c.value, static_cast<int>(view.path[i]));
+      const auto step = value ? algebra.constant_value(value->coefficient) : std::nullopt;
+      int64_t chunk = 0;
+      if (!extent || !step || *extent < 1 || *step < 1 || __builtin_mul_overflow(*extent, *step, &chunk)) continue;
+      if (plan.defects().has(Defect::kChunkAlone)) chunk = *step;
+      if (algebra.divides(chunk, algebra.sub(c.bound, value->rest))) c.value = value->rest;
+    }
+  }
+}
+
 std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view, StatementKind kind) {
   std::vector<Condition> conditions = all_conditions(plan, view, kind);
   drop_implied(view.algebra, conditions);

@@ -17,6 +17,9 @@ namespace fusebox {
 std::vector<DomainCheck> domain_checks(const KernelPlan& plan, StatementView& view, DomainValues& values);
 // The conditions under which the statement runs at a loop point. Needs the stages up to plan_replicas.
 std::vector<Condition> conditions_of(const KernelPlan& plan, StatementView& view, StatementKind kind);
+// Takes a loop out of each condition that is the same in all of its iterations: `8*o + v < n` with v below 8 is `8*o < n` if
+// 8 divides n. The iterations then take one branch.
+void leave_chunks_out(const KernelPlan& plan, StatementView& view, std::vector<Condition>& conditions);
 // The comparisons of the conditions as forms that are nonnegative wherever all conditions hold. Conditions on a thread's own
 // index are left out.
 std::vector<Form> forms_that_hold(IndexAlgebra& algebra, const std::vector<Condition>& conditions);

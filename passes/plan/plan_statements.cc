@@ -45,8 +45,7 @@ class StatementPlanner {
       out.reads.push_back({op.operands[0], out.vector->source, {}, {}});
       out.writes.push_back({op.results[0], out.vector->target, {}, {}});
       out.conditions = conditions_of(plan_, view, s.kind);
-      rely_on_conditions(view, index);
-      begin_checks(view, index);
+      simplify(view, index);
       return;
     }
     // An accumulator is filled, and exchanged, by every thread.
@@ -56,7 +55,14 @@ class StatementPlanner {
       for (size_t k = 0; k < op.operands.size(); ++k) out.reads.push_back(read(view, op, k));
     if (!is_reduced || s.kind == StatementKind::kFinal)
       for (size_t i = 0; i < op.results.size(); ++i) out.writes.push_back(write(view, op, i));
+    simplify(view, index);
+  }
+
+  void simplify(StatementView& view, uint32_t index) {
+    StatementPlan& out = plan_.statements[index];
     rely_on_conditions(view, index);
+    leave_chunks_out(plan_, view, out.conditions);
+    for (Access& a : out.reads) leave_chunks_out(plan_, view, a.inside);
     begin_checks(view, index);
   }
 

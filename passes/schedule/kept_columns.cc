@@ -43,9 +43,11 @@ class ColumnKeeper {
       share(k_.chunks, 2 * k_.cluster);
     while (k_.chunks > 1 && threads() < kThreadsOfColumns / 2) share(k_.chunks / 2, k_.cluster);
     if (!is_held()) return std::nullopt;
-    // Fewer blocks than a multiprocessor holds leave each thread more registers.
+    // Fewer blocks than a multiprocessor holds leave each thread more registers. But the blocks of a cluster need
+    // multiprocessors near one another, and of a grid that just fills the GPU not all clusters would find them.
     const int64_t held = std::min(device_.registers / (threads() * registers()), device_.threads / threads());
-    k_.blocks = std::clamp<int64_t>(std::min(held, ceil_div(blocks(), all)), 1, kMostBlocks);
+    const int64_t wanted = k_.cluster > 1 ? kMostBlocks : ceil_div(blocks(), all);
+    k_.blocks = std::clamp<int64_t>(std::min(held, wanted), 1, kMostBlocks);
     return k_;
   }
 

@@ -222,8 +222,9 @@ void Machine::check_counter(Group& g, uint32_t buffer, int64_t slot) {
 
 void Machine::block_reduce(Group& g, const Instruction& i, const LaneProgram::Functions& f) {
   advance(g);
+  const int64_t used = geometry_.threads * i.immediate;
   for (uint32_t k = 0; k < i.workspaces.count; ++k)
-    use_workspace(g, code_.lists[i.workspaces.begin + k], 0, geometry_.threads, geometry_.threads);
+    use_workspace(g, code_.lists[i.workspaces.begin + k], 0, used, used);
   const auto size = static_cast<size_t>(geometry_.lanes) * 16;
   g.staged.resize(size * i.values.count);
   Rows rows{};

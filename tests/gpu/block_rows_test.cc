@@ -48,10 +48,10 @@ class BlockRowsOnGpu : public testing::GpuTest {
     return k.op(OpKind::kCast, {k.op(OpKind::kAdd, {k.to_float(a), k.to_float(b)}, Dtype::kFloat)}, dtype);
   }
 
-  // Reduces over `axes` several times in one workspace. The values of a round depend on those of the last, and their sums
-  // on the order of the additions.
+  // Reduces over `axes` several times in one workspace, `columns` values of a thread at once. The values of a round depend
+  // on those of the last, and their sums on the order of the additions.
   template <class T>
-  void check(const std::vector<ParallelType>& axes, const Block& block, ReduceOp op, bool all) {
+  void check(const std::vector<ParallelType>& axes, const Block& block, ReduceOp op, bool all, int64_t columns = 1) {
     const int64_t threads = block[0] * block[1] * block[2];
     const Dtype dtype = testing::dtype_of<T>();
     std::vector<T> values;
@@ -63,14 +63,14 @@ class BlockRowsOnGpu : public testing::GpuTest {
         values.push_back(static_cast<T>(std::is_floating_point_v<T> ? fraction : 1000 * fraction));
     }
     HostKernel k;
-    const ValueId x = k.input<T>("x", values), y = k.output<T>("y", threads * kBlocks * kRounds);
+    const ValueId x = k.input<T>("x", values), y = k.output<T>("y", threads * kBlocks * kRounds * columns);
     // The kernel reads the dimensions of the block, so that one serves all blocks.
     ValueId lane = k.index(0), count = k.index(1);
     for (const ParallelType p : {ParallelType::kBlockZ, ParallelType::kBlockY, ParallelType::kBlockX}) {
       lane = k.add(k.mul(lane, k.thread(OpKind::kThreadCount, p)), k.thread(OpKind::kThreadIndex, p));
       count = k.mul(count, k.thread(OpKind::kThreadCount, p));
     }
-    const ValueId workspace = k.allocate(dtype, MemoryType::kShared, count, k.index(0));
+    const ValueId workspace = k.allocate(dtype, MemoryType::kShared, k.mul(count, k.index(columns)), k.index(0));
     const ValueId thread = k.add(k.mul(k.block_x(), count), lane);
     Attrs attrs;
     attrs.set_enum(AttrKey::kReduceOp, op);
@@ -83,16 +83,23 @@ class BlockRowsOnGpu : public testing::GpuTest {
     }
     attrs.set(AttrKey::kThreads, wire);
     if (all) attrs.set_flag(AttrKey::kAll);
+    if (columns > 1) attrs.set(AttrKey::kAtOnce, columns);
     const ValueId own = k.load(x, thread);
-    ValueId value = own;
+    std::vector<ValueId> list{own};
+    while (std::ssize(list) < columns) list.push_back(combined(k, list.back(), own));
     for (int64_t round = 0; round < kRounds; ++round) {
-      const ValueId result =
-          k.op(OpKind::kBlockReduce, {value, constant(k.g, dtype, {}), workspace, {}, {}}, dtype, attrs);
-      const ValueId to = k.add(k.mul(thread, k.index(kRounds)), k.index(round));
-      k.effect(OpKind::kStore, {y, to, result, all ? ValueId() : is_first});
-      value = combined(k, own, all ? result : value);
+      std::vector<ValueId> results;
+      for (ValueId value : list)
+        results.push_back(
+            k.op(OpKind::kBlockReduce, {value, constant(k.g, dtype, {}), workspace, {}, {}}, dtype, attrs));
+      for (int64_t c = 0; c < columns; ++c) {
+        const ValueId to = k.add(k.mul(thread, k.index(kRounds * columns)), k.index(round * columns + c));
+        ValueId& value = list[static_cast<size_t>(c)];
+        k.effect(OpKind::kStore, {y, to, results[static_cast<size_t>(c)], all ? ValueId() : is_first});
+        value = combined(k, own, all ? results[static_cast<size_t>(c)] : value);
+      }
     }
-    const int64_t shared_bytes = threads * size_bytes(dtype);
+    const int64_t shared_bytes = threads * size_bytes(dtype) * columns;
     testing::expect_clean(k.run({.grid = {kBlocks, 1, 1}, .block = block, .shared_bytes = shared_bytes}));
     const std::vector<T> want = k.template values<T>("y");
     const std::vector<uint64_t> arguments = {upload(values), upload(std::vector<T>(want.size()))};
@@ -112,6 +119,20 @@ TEST_F(BlockRowsOnGpu, RowsOfPartOfAWarp) {
     for (const int64_t warps : {1, 2, 3, 4, 5, 7, 8, 13, 32})
       for (const bool all : {false, true})
         check<float>({ParallelType::kBlockY}, {lanes, warps * (32 / lanes), 1}, ReduceOp::kSum, all);
+}
+
+// The columns of a thread have places of their own, and the bits that they have one by one.
+TEST_F(BlockRowsOnGpu, SeveralColumns) {
+  using enum ParallelType;
+  for (const int64_t columns : {2, 3, 4})
+    for (const bool all : {false, true})
+      for (const Block& block :
+           {Block{16, 10, 1}, Block{8, 20, 1}, Block{3, 9, 1}, Block{2, 64, 1}, Block{32, 5, 1}, Block{4, 2, 24}}) {
+        check<float>({kBlockY}, block, ReduceOp::kSum, all, columns);
+        check<float>({kBlockX}, block, ReduceOp::kSum, all, columns);
+        check<double>({kBlockY}, block, ReduceOp::kMax, all, columns);
+        check<uint16_t>({kBlockY, kBlockZ}, block, ReduceOp::kSum, all, columns);
+      }
 }
 
 // The last warp is not full, or a warp holds parts of rows.

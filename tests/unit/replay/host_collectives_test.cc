@@ -336,6 +336,21 @@ TEST(HostCollectives, CollectivesSynchronise) {
   expect_clean(k.run({.block = {8, 1, 1}, .shared_bytes = 64}));
   for (size_t i = 0; i < 8; ++i) EXPECT_EQ(k.values<float>("y")[i], 8 * 28 + 7 - static_cast<float>(i));
 }
+// Four values of each thread have room together, or the first op that says so is stopped.
+TEST(HostCollectives, SeveralValuesAtOnceNeedRoom) {
+  for (const int64_t elements : {32, 31}) {
+    HostKernel k;
+    const ValueId y = k.output<float>("y", 8);
+    const ValueId t = k.thread_x();
+    const ValueId w = k.shared(Dtype::kFloat, elements);
+    Attrs attrs = reduce_attrs(ReduceOp::kSum, {ParallelType::kBlockX}, true);
+    attrs.set(AttrKey::kAtOnce, int64_t{4});
+    const ValueId sum = k.op(OpKind::kBlockReduce, {k.to_float(t), k.number(0), w, {}, {}}, Dtype::kFloat, attrs);
+    k.store(y, t, sum);
+    const HostResult r = k.run({.block = {8, 1, 1}, .shared_bytes = 128});
+    EXPECT_EQ(r.finding ? r.finding->code : ErrorCode(), elements == 31 ? ErrorCode::kOutOfBounds : ErrorCode());
+  }
+}
 TEST(HostCollectives, WorkspaceIsTooSmallOrRead) {
   for (const bool is_small : {true, false}) {
     HostKernel k;
