@@ -156,12 +156,26 @@ std::unordered_map<std::string, size_t> places_of_tensors(const Graph& g) {
   return places;
 }
 
+// Applies the steps up to one that is refused, and returns how many those are. Throws if the first one is refused.
+size_t apply_while_possible(Graph& g, const std::vector<Step>& steps, const Defects& defects) {
+  StepApplier applier(g, defects);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    try {
+      applier.apply(steps[i]);
+    } catch (const Error&) {
+      if (i == 0) throw;
+      return i;
+    }
+  }
+  return steps.size();
+}
+
 }  // namespace
 
 // Each step infers the ops behind its axis. A scalar that is made on the way may keep an extent from being found equal to
 // another one, so that an axis is symbolic that was none in the plan. The steps of ops behind that axis would be inferred again
 // with it. So they are dropped, and the plan goes on from the steps in front of it. Only these can have made it symbolic, and
-// the next such axis stands further behind.
+// the next such axis stands further behind. A step behind it may be refused before it is known.
 std::vector<Step> plan_resolution(const Graph& fusion, const Bindings& bindings, Graph& g, const Defects& defects) {
   if (!has_symbolic_axes(g)) return {};
   g = canonical_order(g);
@@ -185,8 +199,8 @@ std::vector<Step> plan_resolution(const Graph& fusion, const Bindings& bindings,
         continue;
       }
     }
-    steps.insert(steps.end(), more.begin(), more.end());
-    apply_steps(resolved, more, defects);
+    const size_t applied = apply_while_possible(resolved, more, defects);
+    steps.insert(steps.end(), more.begin(), more.begin() + static_cast<std::ptrdiff_t>(applied));
     if (!is_unresolved(resolved)) return steps;
   }
 }

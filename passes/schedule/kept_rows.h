@@ -22,6 +22,7 @@ struct KeptRows {
   int64_t cluster = 0;      // blocks that share a row; 0: none do
   bool are_few = false;     // too few rows to keep all multiprocessors busy
   bool has_moments = false, has_full_vectors = false, stores_rows = false;
+  bool is_in_runs = false;  // a row lies in several runs, and its axes are merged
   bool ends_known = false;  // the launch checks how short a row may be, so only the last accesses are checked
 };
 

@@ -518,6 +518,7 @@ class Chooser : public ReductionFacts {
                                         .has_moments = has_moments(),
                                         .has_full_vectors = has_full_vectors(),
                                         .stores_rows = stores_rows(),
+                                        .is_in_runs = space_.reduced.size() > 1,
                                         .ends_known = least_of(view_.sizes, space_.reduced) > 1},
                                        view_.device);
   }
