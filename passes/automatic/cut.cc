@@ -13,6 +13,7 @@
 #include "ir/table/error.h"
 #include "ir/table/families.h"
 #include "passes/automatic/cheapest_cut.h"
+#include "passes/automatic/left_behind.h"
 #include "passes/automatic/stretches.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/schedule/apply_steps.h"
@@ -353,6 +354,7 @@ class Cutter {
       if (part.executor != SegmentExecutor::kKernel) return t.fusion;
       if (options_.defects.has(Defect::kChoiceForgotten)) part.heuristics.choices.pop_back();
       auto [scheduled, views] = with_steps(t, heuristics, part.steps);
+      if (const auto error = left_behind(scheduled)) throw *error;
       // In the order of the view's fusion, whose classes go by the ids of its values.
       ++work_.kernel_plans;
       const KernelPlan plan = plan_refusable(scheduled, {.defects = options_.defects, .sizes = {}}, std::move(views));

@@ -20,7 +20,8 @@ Stretches::Stretches(const Graph& g, const Defects& defects)
   for (const OutputRef& out : outputs(g)) is_output_[out.value.index] = true;
 }
 
-// Whether the op is computed again wherever it is read: its operand has no more bytes than its result.
+// Whether the op is computed again wherever it is read: its operand has no more bytes than its result, and it costs little or
+// is read once.
 bool Stretches::is_cheap(OpId op) const {
   const Op& o = g_[op];
   switch (o.kind) {
@@ -31,6 +32,8 @@ bool Stretches::is_cheap(OpId op) const {
     case OpKind::kExpand:
     case OpKind::kSqueeze:
       return true;
+    case FUSEBOX_RANDOM_OPS:  // of one reader: no number is made twice
+      return readers_[o.results[0].index].size() == 1;
     case OpKind::kCast:
       return bits(g_[o.operands[0]].dtype) < bits(g_[o.results[0]].dtype);
     default:  // any other: storing its result is right, and never costs more than it saves by much
