@@ -46,6 +46,21 @@ std::vector<TensorId> siblings(const Graph& g, TensorId t) {
   return result;
 }
 
+namespace {
+
+// What the op's own transforms make of `to` where they make `d` of `from`, or none.
+DomainId same_of_op(const Graph& g, const Tensor& from, const Tensor& to, DomainId d) {
+  if (!g[d].def) return {};
+  const auto of_from = op_transforms(g, from), of_to = op_transforms(g, to);
+  const auto at = static_cast<size_t>(std::find(of_from.begin(), of_from.end(), g[d].def) - of_from.begin());
+  if (at >= of_from.size() || at >= of_to.size()) return {};
+  const auto &own = g[of_from[at]].outputs, &theirs = g[of_to[at]].outputs;
+  const size_t i = position_in(own, d);
+  return i < theirs.size() ? theirs[i] : DomainId();
+}
+
+}  // namespace
+
 DomainId in_sibling(const Graph& g, TensorId sibling, DomainId d) {
   if (g[d].tensor == sibling) return d;
   const Tensor &from = g[g[d].tensor], &to = g[sibling];
@@ -59,8 +74,11 @@ DomainId in_sibling(const Graph& g, TensorId sibling, DomainId d) {
     for (DomainId other : to.loop_broadcasts)
       if (stands_for(other) && before-- == 0) return other;
   }
-  for (const auto& [own, theirs] : lists)
+  for (const auto& [own, theirs] : lists) {
+    if (own == &loop_of(from))
+      if (const DomainId made = same_of_op(g, from, to, d)) return made;
     if (const size_t i = position_in(*own, d); i < own->size() && i < theirs->size()) return (*theirs)[i];
+  }
   return {};
 }
 
@@ -130,12 +148,15 @@ bool can_transform(const Graph& g, const Transform& transform) {
   return false;
 }
 
+IterType made_type(const Graph& g, const Transform& transform) {
+  const IterType first = g[transform.inputs[0]].iter_type;
+  if (transform.kind != TransformKind::kMerge) return first;
+  return merged_type(first, g[transform.inputs[1]].iter_type).value_or(IterType::kIteration);
+}
+
 TransformId add_transform(Graph& g, TensorId t, Transform transform, std::span<const std::string> names) {
   const TransformId id(g.transforms.size());
-  const IterType first = g[transform.inputs[0]].iter_type;
-  IterType type = first;
-  if (transform.kind == TransformKind::kMerge)
-    type = merged_type(first, g[transform.inputs[1]].iter_type).value_or(IterType::kIteration);
+  const IterType type = made_type(g, transform);
   const size_t count = transform.kind == TransformKind::kSplit || transform.kind == TransformKind::kSwizzle ? 2 : 1;
   for (size_t i = 0; i < count; ++i) {
     IterDomain d;

@@ -37,6 +37,8 @@ std::string free_domain_name(const Graph& g, TensorId t, std::string_view wanted
 std::optional<IterType> merged_type(IterType outer, IterType inner);
 // Whether the iteration types of its inputs allow the transform.
 bool can_transform(const Graph& g, const Transform& transform);
+// The type of the domains that it makes.
+IterType made_type(const Graph& g, const Transform& transform);
 // Adds a transform, which has no outputs yet, and makes its outputs. They get the given names, numbered if taken.
 TransformId add_transform(Graph& g, TensorId t, Transform transform, std::span<const std::string> names);
 // Adds a loop broadcast that stands for `like`, a domain of another tensor. If `like` is a loop broadcast itself, the

@@ -37,7 +37,7 @@ class Replay {
     path_ = transforms_between(g, starts_, loop_);
     switch (options.start) {
       case LoopStart::kAsBefore:
-        base_ = loop_base(g, to);
+        base_ = axes.base.empty() ? loop_base(g, to) : axes.base;
         break;
       case LoopStart::kRoot:
         base_ = root_of(g[to]);
@@ -332,15 +332,15 @@ bool replay_loops(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, 
 bool replay_loops_of_op(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, LoopReplayOptions options) {
   const bool all = replay_loops(g, from, to, axes, options);
   const std::vector<DomainId> base = loop_base(g, to);
-  const LoopStart start = base == root_of(g[to]) ? LoopStart::kRoot : LoopStart::kLogical;
   for (TensorId s : siblings(g, to)) {
     if (s == to) continue;
-    ReplayAxes same;
-    for (DomainId d : base) {
-      same.from.push_back(d);
-      if (const DomainId there = in_sibling(g, s, d)) same.pairs.emplace_back(d, there);
-    }
-    replay_loops(g, to, s, same, {StandIn::kAnyAxis, start, true});
+    ReplayAxes same{.from = base, .pairs = {}};
+    for (DomainId d : base)
+      if (const DomainId there = in_sibling(g, s, d)) {
+        same.pairs.emplace_back(d, there);
+        same.base.push_back(there);
+      }
+    replay_loops(g, to, s, same, {StandIn::kAnyAxis, LoopStart::kAsBefore, true});
   }
   return all;
 }

@@ -47,6 +47,8 @@ struct ReplayAxes {
   std::vector<std::pair<DomainId, DomainId>> pairs;  // some of them, each with its counterpart in `to`
   // `from` is a cat and `to` its operand: the counterpart of the joined axis is a resize, which the replay makes.
   std::optional<JoinedAxis> joined = {};
+  // With LoopStart::kAsBefore: the domains of `to` that its loops start from, if they are others than before.
+  std::vector<DomainId> base = {};
 };
 
 // Returns whether every loop of `from` has a counterpart among the loops of `to`.

@@ -119,6 +119,9 @@ std::optional<std::vector<int64_t>> reshape_groups(std::span<const ScalarForm> f
 
 ResultSpec infer_reshape(InferContext& c) {
   const auto operand = axes_of(c, c.operands[0]);
+  // Readers and launches compute with these extents, so they are of dtype index.
+  for (size_t i = 1; i < c.operands.size(); ++i)
+    if (constant_integer(c.g, c.operands[i]) != -1) c.operands[i] = checked_size(c, c.operands[i]);
   resolve_missing(c, operand);
   ResultSpec spec = tensor_spec(c, c.g[c.operands[0]].dtype, {});
   spec.is_reshape = true;

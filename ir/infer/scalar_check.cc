@@ -26,7 +26,8 @@ class SizeChecker {
     if (op.results.empty() || !g_.is_tensor(op.results[0])) return;
     for (size_t i = 0; i < op.operands.size(); ++i) {
       if (!op.operands[i] || !g_.is_tensor(op.operands[i])) continue;
-      for (DomainPair pair : map_producer_to_consumer(g_, id, i)) check_pair(op, pair);
+      for (size_t r = 0; r < op.results.size(); ++r)
+        for (DomainPair pair : map_producer_to_consumer(g_, id, i, r)) check_pair(op, pair);
     }
     if (stretches(op.kind)) check_stretched(op);
     if (op.kind == OpKind::kSqueeze) check_squeeze(op);

@@ -169,16 +169,20 @@ void step_set_loop_domain(StepContext& c) {
     const auto it = std::find(operands.begin(), operands.end(), v);
     return it == operands.end() ? std::nullopt : std::optional(static_cast<size_t>(it - operands.begin()));
   };
+  const auto place_of = [&](ValueId result) {
+    const auto& results = c.g[c.g[result].def].results;
+    return static_cast<size_t>(std::find(results.begin(), results.end(), result) - results.begin());
+  };
   ReplayAxes axes;
   LoopReplayOptions options{StandIn::kNone, LoopStart::kLogical, true};
   if (const auto k = reads(own, theirs)) {
     axes.from = c.g[other].logical;
-    for (DomainPair p : map_producer_to_consumer(c.g, c.g[own].def, *k))
+    for (DomainPair p : map_producer_to_consumer(c.g, c.g[own].def, *k, place_of(own)))
       axes.pairs.emplace_back(p.producer, p.consumer);
     options = {StandIn::kBroadcastAxis, LoopStart::kRoot, true};
   } else if (const auto j = c.g[theirs].def ? reads(theirs, own) : std::nullopt) {
     axes.from = root_of(c.g[other]);
-    for (DomainPair p : map_producer_to_consumer(c.g, c.g[theirs].def, *j))
+    for (DomainPair p : map_producer_to_consumer(c.g, c.g[theirs].def, *j, place_of(theirs)))
       axes.pairs.emplace_back(p.consumer, p.producer);
     axes.joined = joined_axis(c.g, c.g[theirs].def, *j);
     options = {StandIn::kAnyAxis, LoopStart::kLogical, true};

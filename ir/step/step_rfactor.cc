@@ -110,6 +110,14 @@ class Stages {
   DomainMap copied_;
 };
 
+// Whether the loops are made from the logical axes, and not from a root before them.
+bool have_loops_of_axes(const Graph& g, const Tensor& t) {
+  std::vector<DomainId> from = t.logical;
+  for (DomainId d : t.loop_broadcasts)
+    if (std::ranges::any_of(loop_of(t), [&](DomainId l) { return follows_from(g, l, d); })) from.push_back(d);
+  return is_complete(g, from, loop_of(t));
+}
+
 void check_listed(const StepContext& c, TensorId t, std::span<const DomainId> listed) {
   const Tensor& tensor = c.g[t];
   if (listed.empty()) c.refuse("rfactor needs at least one loop to reduce first", c.place(t));
@@ -142,6 +150,8 @@ void step_rfactor(StepContext& c) {
   const auto listed = c.domains_from(1);
   if (!demands(kind, kReduction)) c.refuse("this tensor is not made by a reduction; rfactor splits one", c.place(t));
   check_listed(c, t, listed);
+  if (!have_loops_of_axes(c.g, c.g[t]))
+    c.refuse("the loops of this tensor are not made from its axes; rfactor before set_loop_domain", c.place(t));
   const auto staged = staged_domain(c.g, c.g[t], listed);
   bool any_left = false, all_listed = true;
   for (DomainId d : staged)

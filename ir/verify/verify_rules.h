@@ -56,6 +56,7 @@ class TensorChecker {
  private:
   void check_domains(const Tensor& t);
   void check_transforms(const Tensor& t);
+  void check_scheduled(const Tensor& t);
   void check_list(const Tensor& t, const std::vector<DomainId>& list, const char* what);
   void check_coverage(const Tensor& t, const std::vector<DomainId>& from, const char* what);
   void check_layout(const Tensor& t);

@@ -136,6 +136,9 @@ void TensorChecker::check_transforms(const Tensor& t) {
   for (const auto* list : {&t.root, &t.logical, &t.loop_broadcasts})
     for (DomainId d : *list)
       if (!g_[d].def) marks_[d.index] = made;
+  const OpId made_by = g_[t.value].def;
+  if (made_by && g_[made_by].kind == OpKind::kInput && !t.transforms.empty())
+    invalid("an input has transforms, which its strides cannot state; give it axes alone", place_of(g_, value_));
   for (TransformId id : t.transforms) {
     const Transform& f = g_[id];
     const Arity arity = arity_of(f.kind);
@@ -163,6 +166,7 @@ void TensorChecker::check_transforms(const Tensor& t) {
       marks_[d.index] = made;
     }
   }
+  check_scheduled(t);
   for (const auto* list : {&t.root, &t.logical, &t.allocation, &t.loop, &t.loop_broadcasts})
     for (DomainId d : *list)
       if (!is_made(d)) invalid("no transform of the tensor makes this domain", place_of(g_, d));
@@ -186,6 +190,22 @@ void TensorChecker::check_transforms(const Tensor& t) {
     const auto& loop = loop_of(t);
     if (std::find(loop.begin(), loop.end(), t.inline_at) == loop.end())
       invalid("a tensor is inlined at a domain that is none of its loops", place_of(g_, value_));
+  }
+}
+
+// Checks the transforms that the op does not have of its own: those that a schedule has added.
+void TensorChecker::check_scheduled(const Tensor& t) {
+  if (t.transforms.empty()) return;
+  const auto of_op = op_transforms(g_, t);
+  for (TransformId id : t.transforms) {
+    if (std::find(of_op.begin(), of_op.end(), id) != of_op.end()) continue;
+    const Transform& f = g_[id];
+    if (f.kind == TransformKind::kSplit && constant_integer(g_, f.factor) == 0)
+      invalid("a split by 0 leaves its elements without a place", place_of(g_, f.outputs[0]));
+    if (!can_transform(g_, f)) invalid("domains of these kinds cannot be transformed so", place_of(g_, f.outputs[0]));
+    for (DomainId d : f.outputs)
+      if (g_[d].iter_type != made_type(g_, f))
+        invalid("a domain is not of the kind that its transform makes", place_of(g_, d));
   }
 }
 

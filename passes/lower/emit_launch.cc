@@ -148,8 +148,7 @@ class LaunchBuilder {
   // A split by 0 would leave its elements without a place.
   void check_factors() {
     std::set<ValueId> seen;
-    for (const Nest& nest : plan_.nest_plan.nests) {
-      const ValueId v = g_[nest.op].results[0];
+    each_made([&](const Nest& nest, ValueId v) {
       // A reshape splits by its own sizes. The ops of an `rfactor` have a step's splits.
       const auto of_op =
           g_[nest.op].kind == OpKind::kReshape ? op_transforms(g_, g_.tensor_of(v)) : std::vector<TransformId>();
@@ -162,15 +161,21 @@ class LaunchBuilder {
               "a split needs a factor of at least 1: %" + g_[v].name + "." + g_[t.inputs[0]].name +
                   " is split by one that is less");
       }
-    }
+    });
+  }
+
+  // Calls `visit` with each result of each nest: the layout of one may have transforms that the others lack.
+  template <class Visit>
+  void each_made(Visit&& visit) const {
+    for (const Nest& nest : plan_.nest_plan.nests)
+      for (ValueId v : g_[nest.op].results) visit(nest, v);
   }
 
   // The domain that a resize makes would have a negative extent if it takes more than there is. Loops and buffers of
   // such domains could be merged to a positive number of places that do not exist. Extents of axes are checked with the
   // program's sizes, and those of an `rfactor` have a step's resizes.
   void check_resizes() {
-    for (const Nest& nest : plan_.nest_plan.nests) {
-      const ValueId v = g_[nest.op].results[0];
+    each_made([&](const Nest&, ValueId v) {
       for (TransformId id : g_.tensor_of(v).transforms) {
         const Transform& t = g_[id];
         if (t.kind != TransformKind::kResize) continue;
@@ -180,7 +185,7 @@ class LaunchBuilder {
               "a resize takes more than there is: %" + g_[v].name + "." + g_[t.outputs[0]].name +
                   " would have a negative extent");
       }
-    }
+    });
   }
 
   bool is_of_axis(Form extent) {

@@ -54,7 +54,10 @@ KernelPlan plan_threads(KernelPlan plan) {
     const ValueId v = g[nest.op].results[0];
     DomainValues values = open.of(v);
     const auto& loop = loop_of(g.tensor_of(v));
-    for (TransformId id : g.tensor_of(v).transforms) check_swizzle(g, extents, values, v, g[id]);
+    for (ValueId result : g[nest.op].results) {
+      DomainValues own = open.of(result);
+      for (TransformId id : g.tensor_of(result).transforms) check_swizzle(g, extents, own, result, g[id]);
+    }
     for (size_t i = 0; i < loop.size(); ++i) {
       const ParallelType p = plan.nest_plan.nodes[nest.path[i]].parallel;
       if (p == ParallelType::kBulk || p == ParallelType::kMma || p == ParallelType::kGroup ||

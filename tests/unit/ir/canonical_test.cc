@@ -164,7 +164,7 @@ Graph rich() {
       IterDomain d;
       d.name = n;
       d.def = id;
-      d.iter_type = IterType::kReduction;
+      d.iter_type = IterType::kIteration;
       f.outputs.push_back(add_domain(g, t, d));
     }
     g[t].transforms.push_back(id);
@@ -172,15 +172,15 @@ Graph rich() {
     return f.outputs;
   };
   Transform split;
-  split.inputs = {g[t].logical[1]};
+  split.inputs = {g[t].logical[0]};
   split.factor = constant_index(g, 128);
   const auto ot = derive(split, "o", "t");
   Transform swizzle;
   swizzle.kind = TransformKind::kSwizzle;
   swizzle.inputs = ot;
   const auto sw = derive(swizzle, "p", "q");
-  g[t].loop = {g[t].logical[0], sw[0], sw[1]};
-  g[t].inline_at = g[t].logical[0];
+  g[t].loop = {sw[0], sw[1], g[t].logical[1]};
+  g[t].inline_at = sw[0];
   return g;
 }
 
@@ -211,11 +211,11 @@ TEST(Canonical, EveryFieldCounts) {
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.transforms[0]].factor = constant_index(g, 64); }));
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.transforms[0]].inner_split = false; }));
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.transforms[0]].right = constant_index(g, 1); }));
-  EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.transforms[0]].inputs = {t.logical[0]}; }));
+  EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.transforms[0]].inputs = {t.logical[1]}; }));
   EXPECT_TRUE(
       changed([](Graph& g, Tensor& t) { std::swap(g[t.transforms[1]].inputs[0], g[t.transforms[1]].inputs[1]); }));
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.transforms[1]].swizzle = SwizzleType::kCyclic; }));
-  EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.loop[1]].iter_type = IterType::kIteration; }));
+  EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.loop[1]].iter_type = IterType::kReduction; }));
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.loop[1]].parallel = ParallelType::kBlockX; }));
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.logical[0]].extent = constant_index(g, 7); }));
   EXPECT_TRUE(changed([](Graph& g, Tensor& t) { g[t.logical[0]].expanded = constant_index(g, 7); }));
