@@ -59,6 +59,7 @@ class FusionMaker {
   Scalar index_scalar(int64_t value);
   // The same, from scalars near powers of two at the limits of 32 bits.
   Scalar far_index(int64_t value);
+  Scalar given_extent(int64_t extent);
   ValueId index_input(int64_t value);
   // The same, from any ops on scalars of any dtype (generate_sizes.cc).
   Scalar computed_index(int64_t value);

@@ -32,7 +32,17 @@ ValueId FusionMaker::reshaped(ValueId x) {
   }
   int64_t elements = 1;
   for (int64_t e : extents) elements *= e;
-  return reshape(g_, x, {d, elements / d});
+  return reshape(g_, x, {given_extent(d), given_extent(elements / d)});
+}
+
+// A constant, or an input of any integer dtype.
+Scalar FusionMaker::given_extent(int64_t extent) {
+  constexpr Dtype kDtypes[] = {Dtype::kInt64, Dtype::kInt32, Dtype::kInt8, Dtype::kUint8, Dtype::kUint16};
+  if (!options_.symbolic || extent > 127 || !random_.one_in(3)) return Scalar(extent);
+  const ValueId v = input_scalar(g_, "", random_.pick(kDtypes));
+  sizes_.resize(g_.values.size());
+  sizes_[v.index] = ConstantBits{static_cast<uint64_t>(extent), 0};
+  return v;
 }
 
 // Bounds clamp: a negative one counts from the end, and one beyond either end means that end.
