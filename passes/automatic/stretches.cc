@@ -32,8 +32,10 @@ bool Stretches::is_cheap(OpId op) const {
     case OpKind::kExpand:
     case OpKind::kSqueeze:
       return true;
-    case FUSEBOX_RANDOM_OPS:  // of one reader: no number is made twice
-      return readers_[o.results[0].index].size() == 1;
+    case FUSEBOX_RANDOM_OPS: {  // of one reader, which is computed once: no number is made twice
+      const auto& readers = readers_[o.results[0].index];
+      return readers.size() == 1 && !is_cheap(readers[0]);
+    }
     case OpKind::kCast:
       return bits(g_[o.operands[0]].dtype) < bits(g_[o.results[0]].dtype);
     default:  // any other: storing its result is right, and never costs more than it saves by much
