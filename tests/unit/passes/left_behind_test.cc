@@ -10,6 +10,23 @@ namespace {
 using testing::plan_of;
 using testing::Planned;
 
+// A program that sums the product of two small tensors, reads both axes again by one select, and then does the rest.
+std::string select_beside_sum(const std::string& rest) {
+  return R"(fusion @f {
+  %n, %m, %k = size
+  %tab = input f32[%n, %k] contiguous
+  %q = input i64[%m] contiguous
+  %one = input i64[1] contiguous
+  %u = index_select %tab, %one axis 1 : f32[%n, 1]
+  %qf = cast %q as f32 : f32[%m]
+  %qb = broadcast %qf mask [1, 0] : f32[1, %m]
+  %y = mul %u, %qb : f32[%n, %m]
+  %g = index_select %tab, %q axis 1 : f32[%n, %m]
+  %s = sum %y over [0] : f32[%m]
+)" + rest +
+         "}\n";
+}
+
 // The axes that are serial loops as they are, of lengths that only a run knows.
 std::string serial_axes(const Planned& p) {
   std::string found;
@@ -70,22 +87,10 @@ TEST(LeftBehind, ASelectBehindASlice) {
 
 TEST(LeftBehind, ASelectBesideASum) {
   const Planned p =
-      plan_of(R"(fusion @f {
-  %n, %m, %k = size
-  %tab = input f32[%n, %k] contiguous
-  %q = input i64[%m] contiguous
-  %one = input i64[1] contiguous
-  %u = index_select %tab, %one axis 1 : f32[%n, 1]
-  %qf = cast %q as f32 : f32[%m]
-  %qb = broadcast %qf mask [1, 0] : f32[1, %m]
-  %y = mul %u, %qb : f32[%n, %m]
-  %g = index_select %tab, %q axis 1 : f32[%n, %m]
-  %s = sum %y over [0] : f32[%m]
-  %e = exp %g : f32[%n, %m]
+      plan_of(select_beside_sum(R"(  %e = exp %g : f32[%n, %m]
   output %s
   output %e
-}
-)",
+)"),
               {{.shape = {300, 64}, .align = 256}, {.shape = {5000}, .align = 256}, {.shape = {1}, .align = 256}});
   EXPECT_EQ(serial_axes(p), "");
   EXPECT_EQ(p.compiled.segmentation.segments.size(), 2u);
@@ -93,23 +98,11 @@ TEST(LeftBehind, ASelectBesideASum) {
 
 TEST(LeftBehind, ASelectBesideANormalisation) {
   const Planned p =
-      plan_of(R"(fusion @f {
-  %n, %m, %k = size
-  %tab = input f32[%n, %k] contiguous
-  %q = input i64[%m] contiguous
-  %one = input i64[1] contiguous
-  %u = index_select %tab, %one axis 1 : f32[%n, 1]
-  %qf = cast %q as f32 : f32[%m]
-  %qb = broadcast %qf mask [1, 0] : f32[1, %m]
-  %y = mul %u, %qb : f32[%n, %m]
-  %g = index_select %tab, %q axis 1 : f32[%n, %m]
-  %s = sum %y over [0] : f32[%m]
-  %sb = broadcast %s mask [1, 0] : f32[1, %m]
+      plan_of(select_beside_sum(R"(  %sb = broadcast %s mask [1, 0] : f32[1, %m]
   %z = sub %y, %sb : f32[%n, %m]
   output %z
   output %g
-}
-)",
+)"),
               {{.shape = {3, 50}, .align = 256}, {.shape = {70001}, .align = 256}, {.shape = {1}, .align = 256}});
   EXPECT_EQ(serial_axes(p), "");
   EXPECT_EQ(p.compiled.segmentation.segments.size(), 2u);
@@ -117,24 +110,12 @@ TEST(LeftBehind, ASelectBesideANormalisation) {
 
 TEST(LeftBehind, ASelectBesideSumsOfBothAxes) {
   const Planned p =
-      plan_of(R"(fusion @f {
-  %n, %m, %k = size
-  %tab = input f32[%n, %k] contiguous
-  %q = input i64[%m] contiguous
-  %one = input i64[1] contiguous
-  %u = index_select %tab, %one axis 1 : f32[%n, 1]
-  %qf = cast %q as f32 : f32[%m]
-  %qb = broadcast %qf mask [1, 0] : f32[1, %m]
-  %y = mul %u, %qb : f32[%n, %m]
-  %g = index_select %tab, %q axis 1 : f32[%n, %m]
-  %s = sum %y over [0] : f32[%m]
-  %sb = broadcast %s mask [1, 0] : f32[1, %m]
+      plan_of(select_beside_sum(R"(  %sb = broadcast %s mask [1, 0] : f32[1, %m]
   %z = sub %y, %sb : f32[%n, %m]
   output %z
   %t = sum %g over [1] : f32[%n]
   output %t
-}
-)",
+)"),
               {{.shape = {300, 64}, .align = 256}, {.shape = {5000}, .align = 256}, {.shape = {1}, .align = 256}});
   EXPECT_EQ(serial_axes(p), "");
   EXPECT_EQ(p.compiled.segmentation.segments.size(), 2u);
