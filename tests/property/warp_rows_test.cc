@@ -2,16 +2,10 @@
 // memory, and each defect of the rule shows.
 #include <gtest/gtest.h>
 
-#include "ir/infer/bind.h"
-#include "ir/text/parse.h"
-#include "passes/pipeline/pipeline.h"
-#include "replay/data/input.h"
-#include "tests/support/run_compiled.h"
+#include "tests/support/run_text.h"
 
 namespace fusebox {
 namespace {
-
-using testing::output_digests;
 
 struct Rows {
   std::string reduction = "sum", dtype = "f32";
@@ -41,23 +35,13 @@ struct Ran {
 };
 
 Ran run(const Rows& r, const Defects& defects = {}) {
-  const Module m = parse_module(text(r));
-  std::vector<Argument> inputs;
-  for (const InputSpec& s : m.input_specs[0].specs) inputs.push_back(make_argument(s));
-  const Graph& g = m.graphs[0];
-  const Compiled compiled =
-      compile(g, bind_sizes(g, bound_inputs(inputs)), {.steps = m.step_lists[0].steps, .defects = defects});
+  testing::RunOfText made = testing::run_text(text(r), defects);
   Ran ran;
-  for (const Op& op : compiled.kernels.at(0).ops) {
+  for (const Op& op : made.compiled.kernels.at(0).ops) {
     ran.by_lanes += op.kind == OpKind::kWarpReduce ? 1 : 0;
     ran.by_block += op.kind == OpKind::kBlockReduce ? 1 : 0;
   }
-  try {
-    const auto host = make_host_device();
-    ran.outputs = output_digests(compiled, *host, inputs);
-  } catch (const Error&) {
-    ran.outputs.clear();
-  }
+  ran.outputs = std::move(made.outputs);
   return ran;
 }
 
