@@ -197,6 +197,8 @@ ValueId KernelEmitter::emit_condition(IndexAlgebra& algebra, const Condition& c,
     const ValueId bound = emit_form(algebra, c.bound);
     return kernel_.compare(c.compare, thread_index(*c.guard), bound);
   }
+  if (c.holds_before && kernel_.constant_of(node_index_[plan_.buffer_of(g_[op].results[0]).home]))
+    return kernel_.bit(true);
   const ValueId value = emit_form(algebra, c.value);
   const ValueId holds = kernel_.compare(c.compare, value, emit_form(algebra, c.bound));
   if (c.begins == 0 || kernel_.constant_of(holds)) return holds;

@@ -34,7 +34,7 @@ struct LoopNode {
   uint32_t parent = kNoNode;
   uint32_t depth = 0;
   ParallelType parallel = ParallelType::kSerial;
-  OpId op;  // the first member in op order; the loop takes its extent
+  OpId op;  // the first member in op order; the loop takes its extent, unless settle_counts chooses another
   DomainId domain;
 
   static constexpr uint32_t kNoNode = 0xffffffffu;

@@ -1,9 +1,12 @@
 // Checks that a reader gets the value that was made for it. Shared loops must agree. A value may cross threads only
 // through memory that both threads see.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
+#include "ir/step/step_rules.h"
 #include "ir/table/error.h"
 #include "passes/nest/coverage.h"
 #include "passes/plan/correspondence.h"
@@ -35,6 +38,59 @@ bool crosses_threads(KernelPlan& plan, OpId producer, OpId consumer, bool grid) 
   }
   return false;
 }
+
+namespace {
+
+// One serial loop of a producer and its consumer.
+struct SharedLoop {
+  uint32_t node;
+  OpId producer, consumer;
+  bool if_any;  // the two extents are only equal if the consumer's loops run
+};
+
+// A loop takes the extent of its first member. If another member's is only equal where that member's loops run, it
+// takes the extent of the member that others do not read within the loop: if that is 0, nobody needs what they make.
+//
+//   %x is made in a loop of 1 and read in a loop of n - 3, and the launch checks that n is at most 4
+void settle_counts(KernelPlan& plan, const std::vector<SharedLoop>& all) {
+  const Graph& g = *plan.graph;
+  std::set<uint32_t> open;
+  for (const SharedLoop& s : all)
+    if (s.if_any) open.insert(s.node);
+  for (uint32_t node : open) {
+    std::map<OpId, OpId> group;  // members whose extents are equal in every run, by the next one
+    const auto find = [&](OpId op) {
+      while (group.contains(op)) op = group.at(op);
+      return op;
+    };
+    std::set<OpId> last, inner;
+    for (const SharedLoop& s : all) {
+      if (s.node != node) continue;
+      last.insert(s.consumer);
+      if (std::ranges::any_of(g[s.producer].results, [&](ValueId v) { return is_output(g, v); }))
+        last.insert(s.producer);
+      else
+        inner.insert(s.producer);
+      const OpId from = find(s.producer), to = find(s.consumer);
+      if (!s.if_any && from != to) group.emplace(std::max(from, to), std::min(from, to));
+    }
+    for (OpId op : inner) last.erase(op);
+    const OpId first = *last.begin();
+    for (OpId op : last)
+      if (find(op) != find(first))
+        throw Error(ErrorCode::kIllegalInline,
+                    "the loop may run for this tensor and not for " + plan.place_of(g[first].results[0]) +
+                        ", which shares it; inline further out, or recompute what both read",
+                    plan.place_of(g[op].results[0]));
+    const OpId op = find(first);
+    const auto& path = plan.nest_of(op).path;
+    plan.nest_plan.nodes[node].op = op;
+    plan.nest_plan.nodes[node].domain =
+        plan.loops_of(op)[static_cast<size_t>(std::find(path.begin(), path.end(), node) - path.begin())];
+  }
+}
+
+}  // namespace
 
 KernelPlan check_sharing(KernelPlan plan) {
   const Graph& g = *plan.graph;
@@ -77,6 +133,7 @@ KernelPlan check_sharing(KernelPlan plan) {
                                (walks_alike(plan, nest.op, k) || reads_within(plan, nest.op, k, cut.cut));
         if (!is_inside) refuse_cut_loop(g, cut);
       }
+  std::vector<SharedLoop> shared;
   for (const Nest& nest : plan.nest_plan.nests) {
     const OpId consumer = nest.op;
     const Op& op = g[consumer];
@@ -105,6 +162,7 @@ KernelPlan check_sharing(KernelPlan plan) {
                         "the loop is not the same one in consumer " + plan.place_of(op.results[0]) +
                             "; give both the same transforms or inline further out",
                         place);
+          if (!is_thread(parallel)) shared.push_back({from.path[i], from.op, consumer, same.if_any[i]});
           if (parallel == ParallelType::kVectorize)
             throw Error(ErrorCode::kIllegalVectorize, "a vectorized loop cannot be shared; inline outside it", place);
         }
@@ -123,6 +181,7 @@ KernelPlan check_sharing(KernelPlan plan) {
       }
     }
   }
+  settle_counts(plan, shared);
   return plan;
 }
 

@@ -1,6 +1,7 @@
 #include "passes/plan/correspondence.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
@@ -54,6 +55,7 @@ class Comparer {
     result_.shared.assign(loop_.size(), false);
     result_.thread.assign(loop_.size(), false);
     result_.at_every_point.assign(loop_.size(), false);
+    result_.if_any.assign(loop_.size(), false);
   }
 
   Correspondence run() {
@@ -61,6 +63,7 @@ class Comparer {
     if (!is_complete()) compare_transforms();
     if (!is_complete()) compare_in_nest();
     if (!is_complete()) compare_at_elements();
+    compare_outside();
     return result_;
   }
 
@@ -165,12 +168,14 @@ class Comparer {
       if (wants_shared(i) && plan_.is_replicated(mine_[i])) {
         result_.shared[i] = same_extent(view, at, loop_[i], mine_[i]);
         result_.at_every_point[i] = true;
+        if (!is_thread(parallel(i))) compared_.insert(i);
       }
       if (!at.known(loop_[i])) continue;
       if (wants_shared(i) && !result_.shared[i] && !result_.at_every_point[i]) {
         const auto own = value_at(i);
         result_.shared[i] =
             own && is_equal(view.algebra, at.value(loop_[i]), *own) && same_extent(view, at, loop_[i], mine_[i]);
+        if (!is_thread(parallel(i))) compared_.insert(i);
       }
       if (!wants_thread(i) || result_.thread[i]) continue;
       const size_t k = thread_position(parallel(i));
@@ -179,6 +184,17 @@ class Comparer {
       const auto own = k < mine_.size() ? value_at(k) : std::optional<Form>();
       result_.thread[i] = own && is_equal(view.algebra, at.value(loop_[i]), *own);
     }
+  }
+
+  // A view knows that its loops run, so no extent is 0 there. Without that, the extents of a serial loop may differ.
+  //
+  //   n*m is 48 and m is 16: in a loop of n - 3 everything holds, also that n - 3 is 1
+  void compare_outside() {
+    if (compared_.empty()) return;
+    ViewState state = state_at_elements(plan_, consumer_);
+    StatementView view(plan_, consumer_, state);
+    DomainValues at(g_, plan_.nest_plan, view.symbols, view.algebra, g_[leader_].tensor);
+    for (size_t i : compared_) result_.if_any[i] = result_.shared[i] && !same_extent(view, at, loop_[i], mine_[i]);
   }
 
   void compare_in_nest() {
@@ -205,6 +221,7 @@ class Comparer {
   const size_t together_;
   const std::vector<DomainId>& loop_;
   std::vector<DomainPair> pairs_;  // domains of the operand and of the consumer that are read at one place
+  std::set<size_t> compared_;      // serial loops whose extents a view compared
   Correspondence result_;
 };
 

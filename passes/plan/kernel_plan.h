@@ -78,6 +78,7 @@ struct Condition {
   // It holds at the first iterations of a loop, whatever the others are: below `begins` of the loop at this node.
   uint32_t node = LoopNode::kNoNode;
   int64_t begins = 0;
+  bool holds_before = false;  // it holds where a load that runs ahead of its loop stands before that loop
   auto operator<=>(const Condition&) const = default;
 };
 
@@ -184,6 +185,7 @@ struct Correspondence {
   std::vector<bool> shared;          // equals the reader's loop at this position, extent included
   std::vector<bool> thread;          // equals the reader's loop of the same thread dimension
   std::vector<bool> at_every_point;  // the reader's loop is replicated, so it also runs in its holes
+  std::vector<bool> if_any;          // shared, but the extents are only equal if the reader's loops run at all
 };
 
 struct KernelPlan {

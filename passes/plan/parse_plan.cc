@@ -387,6 +387,7 @@ class PlanParser {
       line.expect("of");
       c.node = line.node();
     }
+    c.holds_before = line.accept("not before the loop");
     line.expect("because");
     c.reason = reason(line);
     if (line.accept("of")) c.domain = names_.domain(line);

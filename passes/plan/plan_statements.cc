@@ -79,6 +79,7 @@ class StatementPlanner {
       if (std::ranges::none_of(conditions, is_of_loop)) return;
     }
     for (Condition& c : conditions) {
+      c.holds_before = holds_before(view, c);
       for (size_t k = view.path.size(); k-- > 0 && c.begins == 0;) {
         const uint32_t n = view.path[k];
         if (n == LoopNode::kNoNode || is_thread(plan_.parallel_of(n))) continue;
@@ -87,6 +88,19 @@ class StatementPlanner {
       }
       if (c.begins > 0 && plan_.defects().has(Defect::kCheckBeginsLate)) ++c.begins;
     }
+  }
+
+  // Whether the condition holds at all iterations of a loop whose loads stand before the loop (passes/plan/ahead.h).
+  bool holds_before(StatementView& view, const Condition& c) const {
+    const ValueId written = g_[view.op].results[0];
+    const uint32_t home = plan_.buffer_of(written).home;
+    const auto position = std::ranges::find(view.path, home);
+    int64_t stages = g_.tensor_of(written).circular_depth - 1;
+    if (stages < 1 || position == view.path.end()) return false;
+    const DomainId loop = plan_.loops_of(view.op)[static_cast<size_t>(position - view.path.begin())];
+    if (const auto extent = view.algebra.constant_value(view.own.extent(loop))) stages = std::min(stages, *extent);
+    const auto rise = rise_along(view.algebra, c, home);
+    return rise && holds_up_to(view.algebra, c, *rise, stages - 1);
   }
 
   // The number of a loop's first iterations at which the condition holds; 0 for a loop that is not unrolled, or if it is
@@ -306,6 +320,7 @@ class StatementPlanner {
     const auto& loop = plan_.loops_of(view.op);
     c.begins = 0;
     c.node = LoopNode::kNoNode;
+    c.holds_before = false;
     if (!c.guard && (c.compare == OpKind::kLt || c.compare == OpKind::kGe))
       c.value = without_terms(view, c.value, nodes,
                               c.compare == OpKind::kLt && !plan_.defects().has(Defect::kUnswitchTermLow));

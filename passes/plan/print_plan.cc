@@ -264,6 +264,7 @@ class PlanPrinter {
     text += c.kind == CheckKind::kLastBlock ? " came last"
                                             : " " + std::string(comparison(c.compare)) + " " + forms.form(c.bound);
     if (c.begins > 0) text += " from " + std::to_string(c.begins) + " of " + node_text(c.node);
+    if (c.holds_before) text += " not before the loop";
     text += " because " + std::string(row_of(c.reason).text);
     if (c.domain) text += " of " + names_.domain(c.domain);
     return text;
