@@ -304,6 +304,10 @@ Evaluation Evaluator::run() {
   for (OpId id : g_[Graph::body()].ops) {
     const Op& op = g_[id];
     if (op.kind == OpKind::kOutput || !is_needed[id.index]) continue;
+    if (demands(op.kind, kReduction) && !op_transforms(g_, g_.tensor_of(op.results[0])).empty())
+      throw Error(ErrorCode::kUnsupportedOp,
+                  "ATen has no op for a stage of a reduction; compare the program that the schedule was made from",
+                  "%" + g_[op.results[0]].name);
     for (ValueId v : op.operands) fetch(v);
     const int64_t before = ambiguous_;
     evaluate(id);

@@ -89,6 +89,25 @@ def test_aten_runs_a_program():
     assert result["ok"] is True and result["executor"] == "aten" and result["kernels"] == 0
 
 
+@needs_aten
+def test_a_stage_of_a_reduction_has_no_reference(tmp_path):
+    program = written(tmp_path, """scheduled @f {
+  %x = input f32[i0 iter 5, i1 iter 16] contiguous
+  %p = sum %x over [1] : f32[i0 iter 5, o, t] {
+    root [i0, i1 reduce 16]
+    o iter, t reduce = split i1 by 4 inner
+  }
+  output %p
+}
+inputs @f host {
+  %x = f32[5, 16] normal seed 1
+}
+""")
+    assert fusebox("run", program, "--on", "host").returncode == 0
+    refused = fusebox("run", program, "--on", "host", "--check")
+    assert refused.returncode == 2 and "E0212 %p: ATen has no op for a stage of a reduction" in refused.stderr
+
+
 def test_steps_of_a_file(small, tmp_path):
     steps = tmp_path / "steps.txt"
     steps.write_text("split %y.i0 by 4 -> o, t\nparallelize %y.o grid.x\nparallelize %y.t block.x\n")
