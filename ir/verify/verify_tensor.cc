@@ -284,6 +284,17 @@ void check_siblings(const Graph& g, OpId op) {
   for (ValueId v : g[op].results) {
     if (!g.is_tensor(v)) continue;
     const TensorId first = siblings(g, g[v].tensor).front(), own = g[v].tensor;
+    const auto of_first = op_transforms(g, g[first]), of_own = op_transforms(g, g[own]);
+    bool are_made_alike = of_first.size() == of_own.size();
+    for (size_t i = 0; are_made_alike && i < of_own.size(); ++i) {
+      const Transform &a = g[of_first[i]], &b = g[of_own[i]];
+      are_made_alike = is_same_transform(a, b) &&
+                       std::ranges::equal(a.inputs, b.inputs, {}, [&](DomainId d) { return in_sibling(g, own, d); });
+    }
+    if (!are_made_alike)
+      invalid("its axes are made by other transforms than those of %" + g[g[first].value].name +
+                  ", which the same op makes; give both the same",
+              place_of(g, v));
     const auto &theirs = loop_of(g[first]), &loop = loop_of(g[own]);
     bool correspond = theirs.size() == loop.size();
     for (size_t i = 0; correspond && i < loop.size(); ++i) correspond = in_sibling(g, own, theirs[i]) == loop[i];
