@@ -28,7 +28,7 @@ namespace {
 bool is_in_loop(const KernelPlan& plan, const Nest& nest) {
   const Graph& g = *plan.graph;
   const auto& loop = plan.loops_of(nest.op);
-  StatementView view(plan, nest.op);
+  StatementView view(plan, nest.op, path_around_reduction(plan, nest.op));
   for (size_t i = 0; i < first_reduction_loop(g, plan.nest_plan, nest); ++i) {
     const ParallelType p = plan.parallel_of(nest.path[i]);
     // A loop of one iteration does not stand in the kernel, unless it has strips or branches.

@@ -64,7 +64,7 @@ class StoragePlanner {
     OpenExtents open(plan_);
     auto count = open.algebra.constant_value(open.elements_of(b));
     if (!count) {
-      StatementView view(plan_, g_[b.value].def);
+      StatementView view(plan_, g_[b.value].def, path_around_reduction(plan_, g_[b.value].def));
       count = view.algebra.constant_value(elements_of(plan_, view.symbols, view.algebra, b));
     }
     if (!count)
@@ -84,7 +84,7 @@ class StoragePlanner {
   void accumulator(OpId op) {
     const auto& loop = plan_.loops_of(op);
     Accumulator a{accumulator_places(plan_, op), 1};
-    StatementView view(plan_, op);
+    StatementView view(plan_, op, path_around_reduction(plan_, op));
     std::vector<DomainId> domains;
     for (size_t i : a.places) domains.push_back(loop[i]);
     const auto elements = view.algebra.constant_value(view.own.elements(domains));

@@ -94,6 +94,14 @@ ViewState view_state(const KernelPlan& plan, OpId op, const std::vector<uint32_t
   return {path, std::move(algebra), std::move(extents), false};
 }
 
+std::vector<uint32_t> path_around_reduction(const KernelPlan& plan, OpId op) {
+  std::vector<uint32_t> path = plan.nest_of(op).path;
+  const auto& loops = plan.loops_of(op);
+  for (size_t i = 0; i < path.size(); ++i)
+    if (is_reduction(*plan.graph, loops[i])) path[i] = LoopNode::kNoNode;
+  return path;
+}
+
 StatementView::StatementView(const KernelPlan& plan, OpId statement_op, const std::vector<uint32_t>& statement_path)
     : StatementView(plan, statement_op, state_of(plan, statement_op, statement_path)) {}
 

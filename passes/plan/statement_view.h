@@ -21,6 +21,10 @@ namespace fusebox {
 ViewState view_state(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path,
                      std::shared_ptr<PathAlgebra> algebra = nullptr);
 
+// The path of an op's nest without the loops that it reduces. The first value and the result of a reduction are stored
+// around those, also where they do not run.
+std::vector<uint32_t> path_around_reduction(const KernelPlan& plan, OpId op);
+
 class StatementView {
  public:
   StatementView(const KernelPlan& plan, OpId op, const std::vector<uint32_t>& path);
