@@ -96,7 +96,11 @@ class Facts {
       return;
     }
     if (slot == kMultipleOf) c_.refuse("a size is a multiple of a number; give one", c_.place(at(slot)));
-    if (!is_size(c_.g, c_.value(at(slot))))
+    // A number may be below a size that the program computes, as a list of sizes may have one.
+    const ValueId v = c_.value(at(slot));
+    if (c_.step.operands[0].is_integer() && c_.g[v].kind == ValueKind::kScalar && c_.g[v].dtype == Dtype::kIndex)
+      return;
+    if (!is_size(c_.g, v))
       c_.refuse("a fact compares with a number or a size of the program", c_.place(at(slot)), ErrorCode::kStepReferent);
   }
 

@@ -13,6 +13,8 @@ namespace {
 
 // Bytes of a row. Shorter rows are read in the order in which they lie in memory, so that neighbours share sectors.
 constexpr int64_t kLongRow = 1024;
+// Places of a column that few threads read one after another. Of longer columns, a block's threads take the places.
+constexpr int64_t kShortPlaces = 64;
 
 struct Candidate {
   ValueId value;
@@ -55,8 +57,10 @@ class Finder {
     std::erase_if(taken, [&](const Candidate& c) { return !lies_in_vectors(c, result.innermost, result.vector); });
     if (taken.empty() || result.vector < 2) {
       result.vector = 1;
+      join_short_columns(result);
       return result;
     }
+    join_short_columns(result);
     for (const Candidate& c : taken) (c.is_input ? result.loads : result.stores).push_back(g_[c.value].name);
     if (space_.is_reduced(result.innermost))
       result.merges_first = result.reduced.size() > 1 && std::ranges::all_of(taken, [&](const Candidate& c) {
@@ -67,15 +71,18 @@ class Finder {
   }
 
  private:
-  // The axis that lies innermost in most full tensors, and the first of these.
+  // The axis that lies innermost in the most bytes of full tensors, and the first tensor in which it does. Of as many bytes,
+  // that in tensors of more axes.
   ValueId choose_innermost(DomainId& axis) const {
-    std::map<DomainId, int64_t> votes;
+    std::map<DomainId, std::pair<int64_t, int64_t>> votes;
     std::map<DomainId, ValueId> first;
     for (const Candidate& c : candidates_) {
       if (!space_.is_full(c.value)) continue;
       const DomainId inner = innermost_of(c.value);
       if (!inner) continue;
-      votes[inner] += size_bytes(g_[c.value].dtype) * static_cast<int64_t>(rank_of(g_, c.value));
+      auto& [bytes, axes] = votes[inner];
+      if (__builtin_add_overflow(bytes, bytes_of(c.value), &bytes)) bytes = std::numeric_limits<int64_t>::max();
+      axes += size_bytes(g_[c.value].dtype) * static_cast<int64_t>(rank_of(g_, c.value));
       first.emplace(inner, c.value);
     }
     if (votes.empty()) {
@@ -85,6 +92,14 @@ class Finder {
     const auto best = std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second; });
     axis = best->first;
     return first.at(axis);
+  }
+
+  int64_t bytes_of(ValueId v) const {
+    std::vector<DomainId> axes = g_.tensor_of(v).logical;
+    std::erase_if(axes, [&](DomainId d) { return g_[d].iter_type != IterType::kIteration; });
+    int64_t bytes = 0;
+    const bool is_large = __builtin_mul_overflow(most_of(view_.sizes, axes), size_bytes(g_[v].dtype), &bytes);
+    return is_large ? std::numeric_limits<int64_t>::max() : bytes;
   }
 
   DomainId innermost_of(ValueId v) const {
@@ -133,6 +148,17 @@ class Finder {
       if (!lie_behind_one_another(wider)) return;
       result.columns = std::move(wider);
     }
+  }
+
+  // Where a few short columns leave most threads of a block without one, the lanes run over all kept axes: the threads of
+  // [100000, 4, 3] sum 3 columns of each of 80 rows.
+  void join_short_columns(ReductionAccess& result) const {
+    if (result.columns.empty() || result.columns.size() == result.kept.size()) return;
+    const int64_t places = most_of(view_.sizes, result.reduced),
+                  lanes = ceil_div(most_of(view_.sizes, result.columns), result.vector);
+    if (places > kShortPlaces || lanes >= view_.device.warp / 2 || (result.merges_first && result.vector > 1)) return;
+    result.columns = result.kept;
+    result.merges_first = false;
   }
 
   // Whether each tensor in global memory that has one of these axes has all, in this order and without a gap.

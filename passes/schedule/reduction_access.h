@@ -16,7 +16,8 @@ struct ReductionAccess {
   // The axes in the order in which they lie in memory, outermost first. The innermost axis is the last of its list.
   std::vector<DomainId> kept, reduced;
   // Where the innermost axis is kept: the last kept axes, whose product is one axis of columns, because they lie behind one
-  // another without a gap in every tensor that has one of them. Else empty.
+  // another without a gap in every tensor that has one of them. All kept axes, if so few short columns would leave most
+  // threads idle. Empty where the innermost axis is reduced.
   std::vector<DomainId> columns;
   int64_t vector = 1;                      // elements; 1: none
   int64_t bytes = 1;                       // of an element of the widest tensor that is read or stored in vectors

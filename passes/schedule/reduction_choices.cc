@@ -154,10 +154,11 @@ class Chooser : public ReductionFacts {
   Heuristics in_columns() {
     if (sizes_.row <= (access_.vector == 1 ? kFewSinglePlaces : kFewPlaces)) return in_short_columns();
     // Half a warp reads whole lines, and more blocks share the columns.
-    int64_t lanes = view_.device.warp / 2;
+    // Fewer columns leave the other threads to more of their places.
     access_.vector = std::min<int64_t>(access_.vector, kVectorOfColumns);
+    int64_t lanes = std::min(view_.device.warp / 2, power_of_two_from(columns()));
     // Narrower accesses read parts of lines: [1000, 90001] in f16 took 91.5 µs so on an H100, and 83.5 by 64 lanes.
-    while (lanes * access_.vector * bytes_of_loads() < kBytesOfLine &&
+    while (lanes * access_.vector * bytes_of_loads() < kBytesOfLine && lanes < columns() &&
            blocks_of_columns(2 * lanes) >= kManyHeldOfColumns * view_.device.multiprocessors)
       lanes *= 2;
     // Where there are few columns, narrow accesses give every lane one.
@@ -175,7 +176,8 @@ class Chooser : public ReductionFacts {
       while (access_.vector > 1 && blocks_of_columns(lanes) < wanted_blocks) access_.vector /= 2;
     const int64_t blocks = blocks_of_columns(lanes);
     const bool waits = is_sliced && may_wait;
-    int64_t warps = std::min({kWarpsOfColumns, kThreadsOfColumns / lanes, power_of_two_from(sizes_.row)});
+    int64_t warps = std::min({kWarpsOfColumns * view_.device.warp / 2 / std::min(lanes, view_.device.warp / 2),
+                              kThreadsOfColumns / lanes, power_of_two_from(sizes_.row)});
     int64_t slices = 1, most_unroll = kUnroll, held = 0;
     const int64_t most_threads = blocks < wanted_blocks ? kThreadsOfFewRows : kThreadsOfColumns;
     if (is_sliced) {

@@ -170,7 +170,11 @@ class Splitter {
   }
 
   void split_outer() {
-    const std::string columns = split_vector(merge_all(names_of(access_.columns), "i"));
+    // The vectors lie in the product of the columns' axes, or in the innermost axis.
+    std::vector<std::string> axes = names_of(access_.columns);
+    if (h_.word("merge") != "first") axes.back() = split_vector(axes.back());
+    std::string columns = merge_all(axes, "i");
+    if (h_.word("merge") == "first") columns = split_vector(columns);
     const std::string l = domain("l"), t = domain("t");
     steps_.split(ref_, columns, h_.number("lanes"), t, l);
     std::vector<std::string> blocks = names_of(access_.kept);
