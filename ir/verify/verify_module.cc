@@ -41,12 +41,17 @@ const Op* defining_op(const Graph& g, NameIndex& names, const std::string& value
   return v && g[*v].def ? &g[g[*v].def] : nullptr;
 }
 
-void check_crossing(NameIndex& values, const Crossing& c) {
-  if (!values.find(c.value))
+void check_crossing(const Graph& g, NameIndex& values, const Crossing& c) {
+  const auto value = values.find(c.value);
+  if (!value)
     throw Error(ErrorCode::kUnknownName, "a value crosses a segment's border that the program does not have",
                 "%" + c.value);
-  if (!c.alias.empty() && !values.find(c.alias))
-    throw Error(ErrorCode::kUnknownName, "a value aliases one that the program does not have", "%" + c.alias);
+  if (!g.is_tensor(*value)) invalid("only tensors cross a segment's border", "%" + c.value);
+  const auto alias = c.alias.empty() ? value : values.find(c.alias);
+  if (!alias) throw Error(ErrorCode::kUnknownName, "a value aliases one that the program does not have", "%" + c.alias);
+  if (!g.is_tensor(*alias)) invalid("a value aliases one that is no tensor", "%" + c.alias);
+  if (!c.allocation_order.empty() && c.allocation_order.size() != rank_of(g, *value))
+    throw Error(ErrorCode::kBadAxis, "an allocation order names each axis once", "%" + c.value);
   std::vector<int64_t> order = c.allocation_order;
   std::sort(order.begin(), order.end());
   for (size_t i = 0; i < order.size(); ++i)
@@ -71,7 +76,7 @@ void check_segmentation(const Module& m, const Segmentation& s) {
       if (!defining_op(g, values, op))
         throw Error(ErrorCode::kUnknownName, "a segment names an op that the program does not have", "%" + op);
     for (const auto* list : {&segment.inputs, &segment.outputs})
-      for (const Crossing& c : *list) check_crossing(values, c);
+      for (const Crossing& c : *list) check_crossing(g, values, c);
     check_steps(segment.steps, place);
   }
 }

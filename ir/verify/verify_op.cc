@@ -19,7 +19,17 @@ bool is_low(const Graph& g) { return g.level == Level::kKernel || g.level == Lev
 // Checks the extents of an operand's axis and the result's axis at the same position.
 void check_pair(const Graph& g, const OpView& op, DomainPair pair, const Defects& defects) {
   const IterDomain &from = g[pair.producer], &to = g[pair.consumer];
-  if (from.iter_type == IterType::kBroadcast && !from.expanded) return;
+  if (from.iter_type == IterType::kBroadcast && !from.expanded) {
+    const bool moves_alone =
+        demands(op.kind, kReduction) || op.kind == OpKind::kPermute || op.kind == OpKind::kBroadcast;
+    if (moves_alone && evaluate_size(g, pair.consumer) != 1 && !defects.has(Defect::kVerifyExtents))
+      throw Error(
+          ErrorCode::kShapeMismatch,
+          op_text(op.kind) +
+              " has an axis of another extent than its operand, which has one element there; infer its result again",
+          place_of(g, pair.consumer));
+    return;
+  }
   const bool is_open = from.iter_type == IterType::kSymbolic || to.iter_type == IterType::kSymbolic;
   // A slice of an expanded axis is an expanded axis of its own length.
   if (op.kind == OpKind::kSlice && from.expanded && to.expanded) return;
@@ -424,10 +434,29 @@ class OpChecker {
     need_rank(root, from);
     const auto over = axes_attr(AttrKey::kAxes, from);
     if (op_.attrs.ints(AttrKey::kAxes).empty() && !is_moment(op_.kind)) refuse(ErrorCode::kBadAxis, "reduces no axis");
-    if (!t.root.empty()) return;  // after an rfactor the op reduces parts of its axes
     for (size_t i = 0; i < from; ++i)
-      if ((g_[t.logical[i]].iter_type == IterType::kReduction) != over[i])
+      if ((g_[root_of(t)[i]].iter_type == IterType::kReduction) != over[i])
         refuse(ErrorCode::kInvalidGraph, "marks other axes as reduced than it names");
+    check_stage(t);
+  }
+
+  // After an rfactor the op reduces parts of its axes, and keeps the others.
+  void check_stage(const Tensor& t) const {
+    for (TransformId id : op_transforms(g_, t)) {
+      const Transform& made = g_[id];
+      const bool divides = made.kind == TransformKind::kSplit || made.kind == TransformKind::kMerge ||
+                           made.kind == TransformKind::kSwizzle;
+      if (!divides) refuse(ErrorCode::kInvalidGraph, "is a stage that does not reduce its axes whole");
+      if (made.kind == TransformKind::kSplit && constant_integer(g_, made.factor) == 0)
+        refuse(ErrorCode::kInvalidGraph, "is a stage that splits an axis by 0");
+      for (DomainId d : made.inputs)
+        for (DomainId axis : leaves(g_, d))
+          if (g_[axis].iter_type != IterType::kReduction)
+            refuse(ErrorCode::kInvalidGraph, "is a stage that divides an axis that is not reduced");
+      for (DomainId d : made.outputs)
+        if (g_[d].iter_type != IterType::kIteration && g_[d].iter_type != IterType::kReduction)
+          refuse(ErrorCode::kInvalidGraph, "is a stage with a part that is neither reduced nor kept");
+    }
   }
 
   // Checks the index, and the rank of each operand by the rule of its slot.
@@ -487,7 +516,7 @@ class OpChecker {
           if (mask[i] != 0 && mask[i] != 1)
             refuse(ErrorCode::kBadAttribute, "has a mask of other numbers than 0 and 1");
           old += mask[i] == 0 ? 1 : 0;
-          if (mask[i] == 1 && g_[root_of(t)[i]].iter_type != IterType::kBroadcast)
+          if (mask[i] == 1 && (g_[root_of(t)[i]].iter_type != IterType::kBroadcast || g_[root_of(t)[i]].expanded))
             refuse(ErrorCode::kShapeMismatch, "makes an axis that is no broadcast");
         }
         return need_rank(old, from);

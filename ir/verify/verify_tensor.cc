@@ -110,6 +110,10 @@ void TensorChecker::check_domains(const Tensor& t) {
       if (n && *n < 0) invalid("an expanded extent is negative", place_of(g_, id));
     }
   };
+  for (DomainId d : t.loop_broadcasts)
+    if (g_[d].def || g_[d].iter_type != IterType::kBroadcast || g_[d].expanded ||
+        position_in(t.root, d) < t.root.size() || position_in(t.logical, d) < t.logical.size())
+      invalid("a loop broadcast is a broadcast of one element that is no axis of its tensor", place_of(g_, d));
   for (const auto* list : {&t.root, &t.logical, &t.loop_broadcasts})
     for (DomainId d : *list) meet(d);
   for (TransformId id : t.transforms)

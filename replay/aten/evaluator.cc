@@ -193,7 +193,8 @@ std::vector<int64_t> Evaluator::integers(const Op& op, size_t slot) {
 
 void Evaluator::evaluate(OpId id) {
   const Op& op = g_[id];
-  if (op.kind == OpKind::kInput || op.kind == OpKind::kSize || op.kind == OpKind::kOutput) return;
+  // What has no result, such as a fact of a schedule, changes no value.
+  if (op.kind == OpKind::kInput || op.kind == OpKind::kSize || op.results.empty()) return;
   const ValueId result = op.results.at(0);
   const Dtype declared = g_[result].dtype;
   std::optional<Carried> made;
@@ -342,7 +343,8 @@ class Module final : public AtenApi {
     }));
     constexpr FailureWords kEvaluating{"the reference of this program", ErrorCode::kInternal,
                                        "ATen refused an op of the reference: ", ""};
-    return with_coded_failures(fusion, kEvaluating, [&] { return Evaluator(fusion, inputs, options).run(); });
+    return with_coded_failures("@" + fusion.name, kEvaluating,
+                               [&] { return Evaluator(fusion, inputs, options).run(); });
   }
   std::vector<AtenValue> run(const Graph& segment, std::span<const AtenValue> given, const AtenPlace& place,
                              const ProductCall* call) const override {

@@ -10,10 +10,10 @@ bool is_memory_failure(const std::string& message) {
          message.find("can't allocate memory") != std::string::npos;
 }
 
-void throw_coded_failure(const Graph& program, const FailureWords& words) {
+void throw_coded_failure(const std::string& place, const FailureWords& words) {
   const auto no_memory = [&] {
     return Error(ErrorCode::kOutOfMemory, "there is no memory for " + std::string(words.who) + "; use smaller inputs",
-                 "@" + program.name);
+                 place);
   };
   try {
     throw;
@@ -22,7 +22,7 @@ void throw_coded_failure(const Graph& program, const FailureWords& words) {
   } catch (const c10::Error& e) {
     const std::string message = e.what_without_backtrace();
     if (is_memory_failure(message)) throw no_memory();
-    throw Error(words.code, words.what + message.substr(0, message.find('\n')) + words.advice, "@" + program.name);
+    throw Error(words.code, words.what + message.substr(0, message.find('\n')) + words.advice, place);
   } catch (const std::bad_alloc&) {
     throw no_memory();
   }

@@ -1,7 +1,7 @@
 // ATen's exceptions as coded errors.
 //
 //   const FailureWords kWords{"the reference of this program", ErrorCode::kInternal, "ATen refused an op: ", ""};
-//   return with_coded_failures(program, kWords, [&] { return at::matmul(a, b); });
+//   return with_coded_failures("@" + program.name, kWords, [&] { return at::matmul(a, b); });
 //
 // If ATen finds no memory, the error is `E…: there is no memory for the reference of this program; use smaller inputs`.
 #pragma once
@@ -9,7 +9,6 @@
 #include <string>
 #include <utility>
 
-#include "ir/graph/graph.h"
 #include "ir/table/error.h"
 
 namespace fusebox::aten {
@@ -26,15 +25,15 @@ struct FailureWords {
 
 // Throws the coded error of the exception that is being handled, at the place of the program. Throws an exception again
 // that is not ATen's.
-[[noreturn]] void throw_coded_failure(const Graph& program, const FailureWords& words);
+[[noreturn]] void throw_coded_failure(const std::string& place, const FailureWords& words);
 
 // Runs `f` and returns its result. Throws what throw_coded_failure throws.
 template <class F>
-auto with_coded_failures(const Graph& program, const FailureWords& words, F&& f) {
+auto with_coded_failures(const std::string& place, const FailureWords& words, F&& f) {
   try {
     return std::forward<F>(f)();
   } catch (...) {
-    throw_coded_failure(program, words);
+    throw_coded_failure(place, words);
   }
 }
 

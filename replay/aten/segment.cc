@@ -136,7 +136,7 @@ constexpr FailureWords kRunning{"an ATen segment", ErrorCode::kDeviceFailure,
 // Walks the segment on the meta device, and returns what `f` makes of the walk.
 template <class F>
 auto on_meta(const Graph& segment, std::span<const BoundInput> given, const ProductCall* call, F&& f) {
-  return with_coded_failures(segment, kInferring, [&] {
+  return with_coded_failures("@" + segment.name, kInferring, [&] {
     const Plain plain;
     Native walk(segment, given, at::kMeta);
     const auto parameters = inputs(segment);
@@ -163,7 +163,7 @@ bool can_use_gpu() {
 
 std::vector<AtenValue> run_segment(const Graph& segment, std::span<const AtenValue> given, const AtenPlace& place,
                                    const ProductCall* call) {
-  return with_coded_failures(segment, kRunning, [&] {
+  return with_coded_failures("@" + segment.name, kRunning, [&] {
     const Plain plain;
     const OnStream on_stream(place);
     const at::Device device = device_of(place);
@@ -212,9 +212,14 @@ std::vector<std::string> referred_values(const Graph& segment, std::span<const B
 }
 
 AtenValue copied_tensor(const AtenValue& from, std::span<const int64_t> strides, const AtenPlace& place) {
+  constexpr FailureWords kCopying{
+      "a copy of an ATen segment's output", ErrorCode::kInvalidField,
+      "the recorded strides of an ATen segment's output do not fit: ", "; record the run again"};
   const Plain plain;
   const OnStream on_stream(place);
-  return value_of(from.dtype, with_strides(tensor_of(from, device_of(place)), {strides.data(), strides.size()}));
+  return with_coded_failures("stages", kCopying, [&] {
+    return value_of(from.dtype, with_strides(tensor_of(from, device_of(place)), {strides.data(), strides.size()}));
+  });
 }
 
 }  // namespace fusebox::aten

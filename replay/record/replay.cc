@@ -49,6 +49,11 @@ Compiled compiled_from(const Bundle& b, const Graph& fusion, ReplayFrom from, co
   require(segments.segmentations.size() == 1, "stage segments holds one segmentation; record the run again");
   c.concretized = main_graph(stage_of(b, Stage::kConcretized));
   c.segmentation = segments.segmentations[0];
+  // The bundle holds the segmentation beside a program of its own.
+  Module cut;
+  cut.graphs = {c.concretized};
+  cut.segmentations = {c.segmentation};
+  verify(cut);
   c.scheduled = stage_of(b, Stage::kScheduled).graphs;
   require(c.scheduled.size() == c.segmentation.segments.size(),
           "stage scheduled holds a program for each segment; record the run again");

@@ -299,7 +299,8 @@ class Interpreter {
         std::ranges::find(order, static_cast<int64_t>(shape.size())) != order.end())
       throw Error(ErrorCode::kInvalidGraph, "a tensor that ATen makes is laid out by its axes", "%" + host_[v].name);
     for (const AtenResult& r : options_.recorded)
-      if (r.value == host_[v].name && r.chosen.shape == shape && has_order(r.chosen, order, contiguity))
+      if (r.value == host_[v].name && r.chosen.shape == shape && r.chosen.strides.size() == shape.size() &&
+          has_order(r.chosen, order, contiguity))
         return r.chosen.strides;
     return declared_layout(chosen, order, contiguity, broadcast).strides;
   }
