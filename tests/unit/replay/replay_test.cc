@@ -1,6 +1,7 @@
 // Replays: identical stages, stages that differ and where, and stages that cannot be compared.
 #include "replay/record/replay.h"
 
+#include <algorithm>
 #include <functional>
 #include <gtest/gtest.h>
 #include <memory>
@@ -96,6 +97,18 @@ TEST(Replay, RefusesSegmentsThatDoNotFitTheirPrograms) {
   EXPECT_EQ(outcome([](Bundle& b) {
               Graph& g = b.stages[static_cast<size_t>(Stage::kScheduled)].module.graphs[0];
               g[*find_value(g, "m")].name = "other";
+            }),
+            "E0102 %other");
+  // The segmentation names a value that its own program has, and the concretized one has not.
+  EXPECT_EQ(outcome([&](Bundle& b) {
+              Graph& g = b.stages[static_cast<size_t>(Stage::kSegments)].module.graphs[0];
+              g[*find_value(g, "s")].name = "other";
+              for (Segment& segment : segments(b)) {
+                std::ranges::replace(segment.ops, "s", "other");
+                for (auto* list : {&segment.inputs, &segment.outputs})
+                  for (Crossing& c : *list)
+                    if (c.value == "s") c.value = "other";
+              }
             }),
             "E0102 %other");
 }
