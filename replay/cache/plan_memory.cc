@@ -60,23 +60,39 @@ std::shared_ptr<const PlanProgram> PlanStore::program(std::string bytes) {
   std::weak_ptr<const PlanProgram>& known = programs_[bytes];
   std::shared_ptr<const PlanProgram> found = known.lock();
   if (!found) known = found = std::make_shared<const PlanProgram>(std::move(bytes));
-  std::erase_if(programs_, [](const auto& p) { return p.second.expired(); });
+  if (programs_.size() > most_programs_) {
+    std::erase_if(programs_, [](const auto& p) { return p.second.expired(); });
+    most_programs_ = 64 + 2 * programs_.size();
+  }
   return found;
 }
 
-void PlanStore::keep(Entry made) {
+void PlanStore::keep(Entry made, const Key& key) {
   made.bytes = approximate_bytes(*made.plan->compiled);
   if (made.plan->launch) made.bytes += bytes_of_list(made.plan->launch->code);
   if (const auto images = made.plan->state->images.load()) made.bytes += bytes_of_images(*images);
   bytes_ += made.bytes;
   ++kept_;
   entries_.push_front(std::move(made));
+  const auto list = by_key_.try_emplace(key).first;
+  entries_.front().key = &list->first;
+  list->second.push_front(entries_.begin());
   evict();
+}
+
+void PlanStore::use(std::list<Entry>::iterator entry) {
+  entries_.splice(entries_.begin(), entries_, entry);
+  auto& same = by_key_.at(*entry->key);
+  same.splice(same.begin(), same, std::ranges::find(same, entry));
 }
 
 void PlanStore::evict() {
   while (bytes_ > most_bytes_ && entries_.size() > 1) {
-    bytes_ -= entries_.back().bytes;
+    const auto last = std::prev(entries_.end());
+    const auto list = by_key_.find(*last->key);
+    list->second.remove(last);
+    if (list->second.empty()) by_key_.erase(list);
+    bytes_ -= last->bytes;
     entries_.pop_back();
   }
 }
@@ -95,6 +111,7 @@ void PlanStore::keep_images(const KnownPlan& plan, KnownPlan::Images images) {
 
 void PlanStore::clear() {
   const std::lock_guard lock(using_);
+  by_key_.clear();
   entries_.clear();
   bytes_ = 0;
   ++state_;
@@ -141,8 +158,10 @@ std::shared_ptr<const KnownPlan> PlanMemory::find_or_make(const PlanRequest& req
     // Whether a plan serves is asked without the lock. A plan that is kept meanwhile may serve too.
     const uint64_t kept = s.kept_;
     std::vector<std::shared_ptr<const KnownPlan>> candidates;
-    for (const auto& e : s.entries_)
-      if (e.is_for(request) && e.signature == signature) candidates.push_back(e.plan);
+    const auto same = s.by_key_.find(key);
+    if (same != s.by_key_.end())
+      for (const auto& e : same->second)
+        if (e->signature == signature) candidates.push_back(e->plan);
     lock.unlock();
     const auto found = std::ranges::find_if(candidates, [&](const auto& plan) {
       return serves(*plan->compiled, request.fusion, request.sizes, request.options);
@@ -150,10 +169,13 @@ std::shared_ptr<const KnownPlan> PlanMemory::find_or_make(const PlanRequest& req
     lock.lock();
     if (found != candidates.end()) {
       ++counts_.hits;
-      const auto it = std::ranges::find(s.entries_, *found, &PlanStore::Entry::plan);
-      if (it != s.entries_.end()) {
-        if (it->maker != id_) ++counts_.shared;
-        s.entries_.splice(s.entries_.begin(), s.entries_, it);
+      // It may have been evicted meanwhile.
+      if (const auto now = s.by_key_.find(key); now != s.by_key_.end()) {
+        const auto it = std::ranges::find(now->second, *found, [](const auto& e) { return e->plan; });
+        if (it != now->second.end()) {
+          if ((*it)->maker != id_) ++counts_.shared;
+          s.use(*it);
+        }
       }
       return *found;
     }
@@ -176,7 +198,7 @@ std::shared_ptr<const KnownPlan> PlanMemory::find_or_make(const PlanRequest& req
   ++counts_.made;
   if (counts_.recompiles.size() == kReasons) counts_.recompiles.erase(counts_.recompiles.begin());
   counts_.recompiles.push_back(why);
-  if (state == s.state_) s.keep({request.program, request.target, signature, plan, id_, 0});
+  if (state == s.state_) s.keep({request.program, request.target, signature, plan, id_, 0}, key);
   return plan;
 }
 

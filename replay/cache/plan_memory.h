@@ -74,6 +74,7 @@ class PlanStore {
 
  private:
   friend class PlanMemory;
+  using Key = std::tuple<const PlanProgram*, std::string, std::string>;  // program, target, text of the signature
   struct Entry {
     std::shared_ptr<const PlanProgram> program;
     std::string target;
@@ -81,21 +82,23 @@ class PlanStore {
     std::shared_ptr<const KnownPlan> plan;
     uint64_t maker = 0;  // the memory that made it
     int64_t bytes = 0;
+    const Key* key = nullptr;  // of its list in by_key_
     bool is_for(const PlanRequest& request) const { return program == request.program && target == request.target; }
   };
-  using Key = std::tuple<const PlanProgram*, std::string, std::string>;  // program, target, text of the signature
-
-  void keep(Entry made);
+  void keep(Entry made, const Key& key);
+  void use(std::list<Entry>::iterator entry);
   void evict();
 
   const int64_t most_bytes_;
   std::mutex using_;  // guards all below
   std::condition_variable is_made_;
-  std::list<Entry> entries_;  // used last first
+  std::list<Entry> entries_;                                     // used last first
+  std::map<Key, std::list<std::list<Entry>::iterator>> by_key_;  // also used last first
   std::set<Key> being_made_;
   std::map<std::string, std::weak_ptr<const PlanProgram>> programs_;  // by their bytes
-  uint64_t state_ = 0;                                                // counts `clear`
-  uint64_t kept_ = 0;                                                 // counts `keep`
+  size_t most_programs_ = 64;  // known ones, before those that nobody uses are forgotten
+  uint64_t state_ = 0;         // counts `clear`
+  uint64_t kept_ = 0;          // counts `keep`
   int64_t bytes_ = 0;
 };
 
