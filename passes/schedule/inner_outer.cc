@@ -11,7 +11,7 @@ std::optional<std::string> inner_outer_declines(const ScheduleView& view) {
   std::string why;
   const auto space = ReductionSpace::find_with_columns(view.fusion, why);
   if (!space || !choose_walks(view, *space, why)) return why;
-  return std::nullopt;
+  return turned_declines(view, *space);
 }
 
 Heuristics inner_outer_choose(const ScheduleView& view) {

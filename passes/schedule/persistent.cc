@@ -18,6 +18,7 @@ std::optional<std::string> persistent_declines(const ScheduleView& view) {
   const auto space = ReductionSpace::find(view.fusion, why);
   if (!space) return why;
   if (space->passes == 1) return "nothing with the axes that are reduced depends on a reduction";
+  if (auto turned = turned_declines(view, *space)) return turned;
   const auto chosen = choose_passes(view, *space, why);
   if (!chosen) return why;
   if (splits_passes(*chosen) && !are_passes_connected(view.fusion, *space))

@@ -12,7 +12,7 @@ std::optional<std::string> reduction_declines(const ScheduleView& view) {
   if (!space) return why;
   if (space->passes > 1)
     return "a tensor with the axes that %" + view.fusion[space->reference].name + " reduces depends on a reduction";
-  return std::nullopt;
+  return turned_declines(view, *space);
 }
 
 Heuristics reduction_choose(const ScheduleView& view) {

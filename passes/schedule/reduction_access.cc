@@ -6,6 +6,7 @@
 
 #include "ir/domain/domain.h"
 #include "passes/schedule/known_divisors.h"
+#include "passes/schedule/reduction_limits.h"
 
 namespace fusebox {
 
@@ -15,6 +16,8 @@ namespace {
 constexpr int64_t kLongRow = 1024;
 // Places of a column that few threads read one after another. Of longer columns, a block's threads take the places.
 constexpr int64_t kShortPlaces = 64;
+// Bytes of a tensor that is sooner turned by a kernel of its own than read or stored in single elements.
+constexpr int64_t kLargeTurned = int64_t{2} << 20;
 
 struct Candidate {
   ValueId value;
@@ -70,9 +73,20 @@ class Finder {
     return result;
   }
 
+  // A large full tensor of which neighbouring threads would read or store single elements, or none. Where kept axes lie
+  // innermost, the threads of a block fill the sectors of a tensor that lies along a reduced axis.
+  ValueId find_turned() const {
+    DomainId innermost;
+    choose_innermost(innermost);
+    for (const Candidate& c : candidates_)
+      if (is_turned(c, innermost) && (space_.is_reduced(innermost) || !space_.is_reduced(innermost_of(c.value))))
+        return c.value;
+    return {};
+  }
+
  private:
   // The axis that lies innermost in the most bytes of full tensors, and the first tensor in which it does. Of as many bytes,
-  // that in tensors of more axes.
+  // that in tensors of more axes. Where large ones lie along a reduced and a kept axis, the kept one (find_turned).
   ValueId choose_innermost(DomainId& axis) const {
     std::map<DomainId, std::pair<int64_t, int64_t>> votes;
     std::map<DomainId, ValueId> first;
@@ -91,7 +105,24 @@ class Finder {
     }
     const auto best = std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second; });
     axis = best->first;
+    if (space_.is_reduced(axis))
+      for (const Candidate& c : candidates_)
+        if (is_turned(c, axis) && !space_.is_reduced(innermost_of(c.value))) {
+          axis = innermost_of(c.value);
+          break;
+        }
     return first.at(axis);
+  }
+
+  // Whether the tensor is large and full, and both axes are longer than what single elements waste.
+  bool is_turned(const Candidate& c, DomainId innermost) const {
+    const int64_t element = size_bytes(g_[c.value].dtype);
+    const auto is_long = [&](DomainId axis) {
+      return view_.sizes.of(axis).most > kBytesOfSector / element && view_.sizes.of(axis).most >= view_.device.warp;
+    };
+    const DomainId own = innermost_of(c.value);
+    return space_.is_full(c.value) && own && own != innermost && bytes_of(c.value) >= kLargeTurned && is_long(own) &&
+           is_long(innermost);
   }
 
   int64_t bytes_of(ValueId v) const {
@@ -260,6 +291,13 @@ class Finder {
 };
 
 }  // namespace
+
+std::optional<std::string> turned_declines(const ScheduleView& view, const ReductionSpace& space) {
+  const ValueId turned = Finder(view, space).find_turned();
+  if (!turned) return std::nullopt;
+  return "%" + view.fusion[turned].name +
+         " is large and lies along another axis than the rest; a kernel of its own turns it sooner";
+}
 
 ReductionAccess find_access(const ScheduleView& view, const ReductionSpace& space) { return Finder(view, space).run(); }
 

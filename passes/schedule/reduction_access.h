@@ -4,6 +4,7 @@
 //   // x bf16[m, n], n a multiple of 64:  innermost n, vector 8, loads {x}
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct ReductionAccess {
 };
 
 ReductionAccess find_access(const ScheduleView& view, const ReductionSpace& space);
+// Why a kernel of its own should turn a large full tensor, of which neighbouring threads would read or store single elements:
+// a lower-case clause. Nothing if there is none.
+std::optional<std::string> turned_declines(const ScheduleView& view, const ReductionSpace& space);
 // The kept axes without those of columns.
 std::vector<DomainId> kept_beside(const ReductionSpace& space, const ReductionAccess& access);
 
