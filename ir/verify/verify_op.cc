@@ -19,17 +19,13 @@ bool is_low(const Graph& g) { return g.level == Level::kKernel || g.level == Lev
 // Checks the extents of an operand's axis and the result's axis at the same position.
 void check_pair(const Graph& g, const OpView& op, DomainPair pair, const Defects& defects) {
   const IterDomain &from = g[pair.producer], &to = g[pair.consumer];
-  if (from.iter_type == IterType::kBroadcast && !from.expanded) {
-    const bool moves_alone =
-        demands(op.kind, kReduction) || op.kind == OpKind::kPermute || op.kind == OpKind::kBroadcast;
-    if (moves_alone && evaluate_size(g, pair.consumer) != 1 && !defects.has(Defect::kVerifyExtents))
-      throw Error(
-          ErrorCode::kShapeMismatch,
-          op_text(op.kind) +
-              " has an axis of another extent than its operand, which has one element there; infer its result again",
-          place_of(g, pair.consumer));
-    return;
-  }
+  const bool is_single = from.iter_type == IterType::kBroadcast && !from.expanded;
+  const bool keeps_it = demands(op.kind, kReduction) || op.kind == OpKind::kPermute || op.kind == OpKind::kBroadcast;
+  if ((is_single && !keeps_it) || defects.has(Defect::kVerifyExtents)) return;
+  const auto refuse = [&](const char* what) {
+    throw Error(ErrorCode::kShapeMismatch, op_text(op.kind) + what + "; infer its result again",
+                place_of(g, pair.consumer));
+  };
   const bool is_open = from.iter_type == IterType::kSymbolic || to.iter_type == IterType::kSymbolic;
   // A slice of an expanded axis is an expanded axis of its own length.
   if (op.kind == OpKind::kSlice && from.expanded && to.expanded) return;
@@ -43,16 +39,13 @@ void check_pair(const Graph& g, const OpView& op, DomainPair pair, const Defects
   // A symbolic axis may also have extent 1 on either side, because it may turn out to be a broadcast (see `right`).
   const bool agrees = !n || !m || *n == *m || is_again;
   // Whether a symbolic axis is stretched is not known yet, so the result's axis must be symbolic too.
-  if (may_stretch && from.iter_type == IterType::kSymbolic && to.iter_type == IterType::kBroadcast &&
-      !defects.has(Defect::kVerifyExtents))
-    throw Error(ErrorCode::kShapeMismatch,
-                op_text(op.kind) + " makes a broadcast of a symbolic axis; infer its result again",
-                place_of(g, pair.consumer));
-  const bool right = is_open ? agrees || *n == 1 || *m == 1 : one ? n == 1 || (!n && resolves) : agrees;
-  if (!right && !defects.has(Defect::kVerifyExtents))
-    throw Error(ErrorCode::kShapeMismatch,
-                op_text(op.kind) + " has an axis of another extent than its operand; infer its result again",
-                place_of(g, pair.consumer));
+  if (may_stretch && from.iter_type == IterType::kSymbolic && to.iter_type == IterType::kBroadcast)
+    refuse(" makes a broadcast of a symbolic axis");
+  const bool right = is_single ? m == 1
+                     : is_open ? agrees || *n == 1 || *m == 1
+                     : one     ? n == 1 || (!n && resolves)
+                               : agrees;
+  if (!right) refuse(" has an axis of another extent than its operand");
 }
 
 // The constant size of a domain, or nothing. The form tells it if the scalar does not: parts of an extent may cancel.
@@ -437,26 +430,7 @@ class OpChecker {
     for (size_t i = 0; i < from; ++i)
       if ((g_[root_of(t)[i]].iter_type == IterType::kReduction) != over[i])
         refuse(ErrorCode::kInvalidGraph, "marks other axes as reduced than it names");
-    check_stage(t);
-  }
-
-  // After an rfactor the op reduces parts of its axes, and keeps the others.
-  void check_stage(const Tensor& t) const {
-    for (TransformId id : op_transforms(g_, t)) {
-      const Transform& made = g_[id];
-      const bool divides = made.kind == TransformKind::kSplit || made.kind == TransformKind::kMerge ||
-                           made.kind == TransformKind::kSwizzle;
-      if (!divides) refuse(ErrorCode::kInvalidGraph, "is a stage that does not reduce its axes whole");
-      if (made.kind == TransformKind::kSplit && constant_integer(g_, made.factor) == 0)
-        refuse(ErrorCode::kInvalidGraph, "is a stage that splits an axis by 0");
-      for (DomainId d : made.inputs)
-        for (DomainId axis : leaves(g_, d))
-          if (g_[axis].iter_type != IterType::kReduction)
-            refuse(ErrorCode::kInvalidGraph, "is a stage that divides an axis that is not reduced");
-      for (DomainId d : made.outputs)
-        if (g_[d].iter_type != IterType::kIteration && g_[d].iter_type != IterType::kReduction)
-          refuse(ErrorCode::kInvalidGraph, "is a stage with a part that is neither reduced nor kept");
-    }
+    check_stage(g_, op_.results[0]);
   }
 
   // Checks the index, and the rank of each operand by the rule of its slot.

@@ -47,6 +47,8 @@ void check_fact(const Graph& g, OpId op);
 void check_in_cluster(const Graph& g, OpId op);
 // Checks that the loops of an op's results correspond (siblings in domain_edit.h): steps change them together.
 void check_siblings(const Graph& g, OpId op);
+// A stage of a reduction, as rfactor makes it, reduces parts of the axes that the op names, and keeps the others.
+void check_stage(const Graph& g, ValueId result);
 // Checks the domains of tensors.
 class TensorChecker {
  public:

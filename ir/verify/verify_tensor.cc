@@ -283,6 +283,23 @@ void TensorChecker::check_layout(const Tensor& t) {
     invalid("a buffer of a kernel has one domain", place_of(g_, value_));
 }
 
+void check_stage(const Graph& g, ValueId result) {
+  const auto refuse = [&](const char* why) {
+    invalid("the stage of a reduction " + std::string(why), place_of(g, result));
+  };
+  for (TransformId id : op_transforms(g, g.tensor_of(result))) {
+    const Transform& made = g[id];
+    if (made.kind == TransformKind::kResize) refuse("does not reduce its axes whole");
+    if (made.kind == TransformKind::kSplit && constant_integer(g, made.factor) == 0) refuse("splits an axis by 0");
+    for (DomainId d : made.inputs)
+      for (DomainId axis : leaves(g, d))
+        if (g[axis].iter_type != IterType::kReduction) refuse("divides an axis that is not reduced");
+    for (DomainId d : made.outputs)
+      if (g[d].iter_type != IterType::kIteration && g[d].iter_type != IterType::kReduction)
+        refuse("has a part that is neither reduced nor kept");
+  }
+}
+
 void check_siblings(const Graph& g, OpId op) {
   if (g[op].results.size() < 2) return;
   for (ValueId v : g[op].results) {

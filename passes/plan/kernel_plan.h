@@ -70,8 +70,7 @@ std::string_view text(CheckKind k);
 struct Condition {
   OpKind compare;  // kLt, kGe, kEq, kNe
   Form value, bound;
-  std::optional<ParallelType> guard;  // the compared value is the thread's index along this dimension; last block: the
-                                      // dimension that the exchange combines
+  std::optional<ParallelType> guard;  // compared is the thread's index along it; last block: what the exchange combines
   CheckKind kind = CheckKind::kDomain;
   DomainId domain;  // the checked domain, or the thread loop whose launch may be larger
   CheckReason reason = CheckReason::kSplitInput;
@@ -185,7 +184,7 @@ struct Correspondence {
   std::vector<bool> shared;          // equals the reader's loop at this position, extent included
   std::vector<bool> thread;          // equals the reader's loop of the same thread dimension
   std::vector<bool> at_every_point;  // the reader's loop is replicated, so it also runs in its holes
-  std::vector<bool> if_any;          // shared, but the extents are only equal if the reader's loops run at all
+  std::vector<bool> if_any;          // the shared extents are only equal if the reader's loops run at all
 };
 
 struct KernelPlan {
