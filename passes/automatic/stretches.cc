@@ -61,7 +61,7 @@ std::vector<bool> Stretches::needed_of(Stretch s) const {
   std::vector<bool> again(s.size());  // ops of the stretch that others compute again
   for (size_t i = s.end; i-- > s.begin;)
     for (ValueId v : g_[order_[i]].results) {
-      bool is_read = false;
+      bool is_read = false, is_made_again = false;
       // An op that ATen alone computes reads its operands from memory.
       bool is_stored = is_output_[v.index];
       for (OpId reader : readers_[v.index]) {
@@ -69,9 +69,10 @@ std::vector<bool> Stretches::needed_of(Stretch s) const {
         if (at == kNowhere) continue;
         const bool is_outside = at < s.begin || at >= s.end;
         is_read = is_read || is_outside || again[at - s.begin];
+        is_made_again = is_made_again || (is_outside ? !is_library(g_, g_[reader]) : again[at - s.begin]);
         is_stored = is_stored || (is_outside && is_library(g_, g_[reader]));
       }
-      again[i - s.begin] = again[i - s.begin] || (is_read && is_cheap_[i] && !is_output_[v.index]);
+      again[i - s.begin] = again[i - s.begin] || (is_made_again && is_cheap_[i] && !is_output_[v.index]);
       needed[v.index] = is_stored || (is_read && !is_cheap_[i]);
     }
   return needed;

@@ -10,6 +10,7 @@
 #include "ir/domain/domain.h"
 #include "ir/graph/compact.h"
 #include "ir/graph/name_index.h"
+#include "ir/graph/operands_first.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 #include "passes/kernel/kernel_builder.h"
@@ -136,11 +137,17 @@ class HostBuilder {
 
   ValueId scalar(ValueId v) {
     if (fusion_.is_constant(v)) return host_.constant(fusion_[v].dtype, *fusion_[v].constant);
-    if (const auto it = scalars_.find(v); it != scalars_.end()) return it->second;
-    const Op op = fusion_[fusion_[v].def];
-    std::vector<ValueId> operands;
-    for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand) : operand);
-    return scalars_[v] = host_.op(op.kind, operands, fusion_[v].dtype, op.attrs);
+    const auto is_made = [&](ValueId x) { return fusion_.is_constant(x) || scalars_.contains(x); };
+    operands_first(fusion_, v, is_made, [&](ValueId x) {
+      const Op op = fusion_[fusion_[x].def];
+      std::vector<ValueId> operands;
+      for (ValueId o : op.operands)
+        operands.push_back(!o                       ? o
+                           : fusion_.is_constant(o) ? host_.constant(fusion_[o].dtype, *fusion_[o].constant)
+                                                    : scalars_.at(o));
+      scalars_[x] = host_.op(op.kind, operands, fusion_[x].dtype, op.attrs);
+    });
+    return scalars_.at(v);
   }
 
   // Declares a tensor of the fusion in the host program: as an `input`, or allocated.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/domain/domain.h"
+#include "ir/graph/operands_first.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 
@@ -107,12 +108,13 @@ int64_t KernelEmitter::take_slot(const Counters& c, int64_t least) {
 
 ValueId KernelEmitter::scalar(ValueId v) {
   std::map<ValueId, ValueId> known;
-  return scalar(v, known);
+  const auto is_made = [&](ValueId x) { return known.contains(x); };
+  operands_first(g_, v, is_made, [&](ValueId x) { known[x] = scalar(x, known); });
+  return known.at(v);
 }
 
-ValueId KernelEmitter::scalar(ValueId v, std::map<ValueId, ValueId>& known) {
+ValueId KernelEmitter::scalar(ValueId v, const std::map<ValueId, ValueId>& known) {
   if (g_.is_constant(v)) return kernel_.constant(g_[v].dtype, *g_[v].constant);
-  if (const auto it = known.find(v); it != known.end()) return it->second;
   const Op& op = g_[g_[v].def];
   if (op.kind == OpKind::kInput || op.kind == OpKind::kSize) {
     const bool is_extent = g_[v].dtype == Dtype::kIndex;
@@ -121,19 +123,18 @@ ValueId KernelEmitter::scalar(ValueId v, std::map<ValueId, ValueId>& known) {
     return parameter({is_extent ? plan_.classes.representative(v) : v, {}, 0});
   }
   std::vector<ValueId> operands;
-  for (ValueId operand : op.operands) operands.push_back(operand ? scalar(operand, known) : operand);
-  if (op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet) return known[v] = operands[0];
+  for (ValueId operand : op.operands) operands.push_back(operand ? known.at(operand) : operand);
+  if (op.kind == OpKind::kSet || op.kind == OpKind::kSegmentSet) return operands[0];
   // Folds what the program computes from constants alone.
   if (std::all_of(operands.begin(), operands.end(), [&](ValueId o) { return o && kernel_.graph().is_constant(o); })) {
     std::vector<TypedBits> constants;
     for (ValueId o : operands) constants.push_back({kernel_.graph()[o].dtype, *kernel_.graph()[o].constant});
-    if (const auto bits = evaluate_op(op.kind, g_[v].dtype, constants))
-      return known[v] = kernel_.constant(g_[v].dtype, *bits);
+    if (const auto bits = evaluate_op(op.kind, g_[v].dtype, constants)) return kernel_.constant(g_[v].dtype, *bits);
   }
   const auto is_truth = [&](ValueId o) { return kernel_.graph()[o].dtype == Dtype::kBool; };
   if (op.kind == OpKind::kLogicalAnd && std::all_of(operands.begin(), operands.end(), is_truth))
-    return known[v] = kernel_.logical_and(operands[0], operands[1]);
-  return known[v] = kernel_.op(op.kind, operands, g_[v].dtype, op.attrs);
+    return kernel_.logical_and(operands[0], operands[1]);
+  return kernel_.op(op.kind, operands, g_[v].dtype, op.attrs);
 }
 
 ValueId KernelEmitter::thread_index(ParallelType p) {

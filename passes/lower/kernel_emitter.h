@@ -75,7 +75,7 @@ class KernelEmitter {
   LaunchScalars launch_scalars_of();
   ValueId launch_scalar(IndexAlgebra& algebra, Form form, bool is_prepared);
   ValueId scalar(ValueId v);  // a scalar of the graph in the kernel
-  ValueId scalar(ValueId v, std::map<ValueId, ValueId>& known);
+  ValueId scalar(ValueId v, const std::map<ValueId, ValueId>& known);
   ValueId parameter(const ScalarParameter& p);
   // A parameter with counters, and its place in the signature.
   struct Counters {

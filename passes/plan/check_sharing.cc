@@ -49,7 +49,7 @@ struct SharedLoop {
 };
 
 // A loop takes the extent of its first member. If another member's is only equal where that member's loops run, it
-// takes the extent of the member that others do not read within the loop: if that is 0, nobody needs what they make.
+// takes the extent of the members whose values are needed behind the loop: if that is 0, nobody needs what the others make.
 //
 //   %x is made in a loop of 1 and read in a loop of n - 3, and the launch checks that n is at most 4
 void settle_counts(KernelPlan& plan, const std::vector<SharedLoop>& all) {
@@ -63,19 +63,33 @@ void settle_counts(KernelPlan& plan, const std::vector<SharedLoop>& all) {
       while (group.contains(op)) op = group.at(op);
       return op;
     };
-    std::set<OpId> last, inner;
+    const auto join = [&](OpId a, OpId b) {
+      if (const OpId from = find(a), to = find(b); from != to) group.emplace(std::max(from, to), std::min(from, to));
+    };
+    const auto stands_outside = [&](OpId reader) { return std::ranges::count(plan.nest_of(reader).path, node) == 0; };
+    const auto is_needed_behind = [&](OpId op) {
+      return std::ranges::any_of(g[op].results, [&](ValueId v) {
+        const auto& readers = plan.nest_plan.readers[v.index];
+        return is_output(g, v) || std::ranges::any_of(readers, stands_outside);
+      });
+    };
+    std::set<OpId> last;
     for (const SharedLoop& s : all) {
       if (s.node != node) continue;
-      last.insert(s.consumer);
-      if (std::ranges::any_of(g[s.producer].results, [&](ValueId v) { return is_output(g, v); }))
-        last.insert(s.producer);
-      else
-        inner.insert(s.producer);
-      const OpId from = find(s.producer), to = find(s.consumer);
-      if (!s.if_any && from != to) group.emplace(std::max(from, to), std::min(from, to));
+      for (OpId op : {s.producer, s.consumer})
+        if (is_needed_behind(op)) last.insert(op);
+      if (!s.if_any) join(s.producer, s.consumer);
     }
-    for (OpId op : inner) last.erase(op);
+    if (last.empty()) continue;
     const OpId first = *last.begin();
+    OpenExtents extents(plan);
+    const auto count_of = [&](OpId op) {
+      const auto& path = plan.nest_of(op).path;
+      const auto position = std::ranges::find(path, node) - path.begin();
+      return extents.of(g[op].results[0]).extent(plan.loops_of(op)[static_cast<size_t>(position)]);
+    };
+    for (OpId op : last)
+      if (extents.algebra.equal(count_of(op), count_of(first))) join(op, first);
     for (OpId op : last)
       if (find(op) != find(first))
         throw Error(ErrorCode::kIllegalInline,

@@ -74,12 +74,13 @@ class Finder {
   }
 
   // A large full tensor of which neighbouring threads would read or store single elements, or none. Where kept axes lie
-  // innermost, the threads of a block fill the sectors of a tensor that lies along a reduced axis.
+  // innermost, the threads of a block fill the sectors of a tensor that lies along the last reduced axis.
   ValueId find_turned() const {
-    DomainId innermost;
-    choose_innermost(innermost);
+    ReductionAccess access;
+    order_axes(choose_innermost(access.innermost), access);
+    const bool are_filled = !space_.is_reduced(access.innermost) && !access.reduced.empty();
     for (const Candidate& c : candidates_)
-      if (is_turned(c, innermost) && (space_.is_reduced(innermost) || !space_.is_reduced(innermost_of(c.value))))
+      if (is_turned(c, access.innermost) && !(are_filled && innermost_of(c.value) == access.reduced.back()))
         return c.value;
     return {};
   }

@@ -7,6 +7,7 @@
 #include "ir/domain/domain.h"
 #include "ir/graph/compact.h"
 #include "ir/graph/name_index.h"
+#include "ir/graph/operands_first.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 #include "passes/segment/segment.h"
@@ -101,23 +102,29 @@ class Extractor {
 
   ValueId value(ValueId v) {
     if (!v) return v;
-    if (const auto it = values_.find(v); it != values_.end()) return it->second;
+    operands_first(from(), v, [&](ValueId x) { return values_.contains(x); }, [&](ValueId x) { make(x); });
+    return values_.at(v);
+  }
+
+  // The value, of which the operands are there.
+  void make(ValueId v) {
     const Value& old = from()[v];
-    if (old.constant) return values_[v] = constant(to_, old.dtype, *old.constant);
+    if (old.constant) {
+      values_[v] = constant(to_, old.dtype, *old.constant);
+      return;
+    }
     const Op& op = from()[old.def];
     if (op.kind == OpKind::kSize) {
-      const ValueId made = add_scalar(to_, old.dtype, old.name);
-      insert_head(Op{OpKind::kSize, {}, {made}, {}, {}});
-      return values_[v] = made;
+      values_[v] = add_scalar(to_, old.dtype, old.name);
+      return insert_head(Op{OpKind::kSize, {}, {values_[v]}, {}, {}});
     }
     Op next{op.kind, {}, {}, op.attrs, {}};
-    for (ValueId operand : op.operands) next.operands.push_back(value(operand));
+    for (ValueId operand : op.operands) next.operands.push_back(operand ? values_.at(operand) : operand);
     for (ValueId r : op.results) {
       values_[r] = add_scalar(to_, from()[r].dtype, from()[r].name);
       next.results.push_back(values_[r]);
     }
     append(to_, Graph::body(), next);
-    return values_.at(v);
   }
 
   void insert_head(Op op) {

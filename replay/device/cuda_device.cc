@@ -80,7 +80,8 @@ class CudaDeviceRunner : public Device {
   }
 
   void copy(const RunTensor& to, const RunTensor& from) override {
-    if (to.layout.strides == from.layout.strides) {
+    // Bytes between the elements may be the caller's.
+    if (to.layout.strides == from.layout.strides && to.layout.storage_elems <= element_count(to.layout.shape)) {
       if (to.pointer)
         session_->copy_on_device(to.pointer, from.pointer, to.layout.storage_elems * size_bytes(to.layout.dtype),
                                  stream_);

@@ -263,6 +263,9 @@ class Machine {
   void copy(uint32_t to, uint32_t from) {
     if (call_.tensors[to].strides != call_.tensors[from].strides)
       return refuse("an output is stored in another layout than the input it overwrites");
+    const ResolvedTensor& t = call_.tensors[to];
+    if (t.bytes > element_count(t.shape) * size_bytes(t.dtype))
+      return refuse("an output overwrites an input with gaps");
     if (call_.tensors[to].bytes > 0) call_.steps.push_back({.kind = ResolvedStep::Kind::kCopy, .to = to, .from = from});
   }
 

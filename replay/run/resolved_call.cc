@@ -34,6 +34,7 @@ class NotingDevice : public Device {
   void copy(const RunTensor& to, const RunTensor& from) override {
     if (to.layout.strides != from.layout.strides)
       refuse("an output is stored in another layout than the input it overwrites");
+    if (to.layout.storage_elems > element_count(to.layout.shape)) refuse("an output overwrites an input with gaps");
     if (call_.tensors[slot_of(to)].bytes > 0)
       call_.steps.push_back({.kind = ResolvedStep::Kind::kCopy, .to = slot_of(to), .from = slot_of(from)});
   }

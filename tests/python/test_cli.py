@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import struct
 import subprocess
 
@@ -106,6 +107,23 @@ inputs @f host {
     assert fusebox("run", program, "--on", "host").returncode == 0
     refused = fusebox("run", program, "--on", "host", "--check")
     assert refused.returncode == 2 and "E0212 %p: ATen has no op for a stage of a reduction" in refused.stderr
+
+
+def test_a_chain_of_scalars_needs_no_stack(tmp_path):
+    chain = "".join(f"  %s{i + 1} = add %s{i}, {i % 7} : index\n" for i in range(4000))
+    program = written(tmp_path, f"""fusion @f {{
+  %s0 = size
+  %x = input f32[%s0] contiguous
+{chain}  %c = cast %s4000 as f32
+  %y = mul %x, %c
+  output %y
+}}
+inputs @f host {{
+  %x = f32[3] constant 1.0 1.0
+}}
+""")
+    small_stack = lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 19, 1 << 19))
+    assert fusebox("run", program, "--on", "host", "--no-cache", preexec_fn=small_stack).returncode == 0
 
 
 def test_steps_of_a_file(small, tmp_path):
