@@ -205,7 +205,8 @@ ValueId FusionMaker::joined(ValueId x) {
     const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
     for (size_t i = 0; i < axes.size(); ++i)
       broadcast[i] = i != axis && extents[i] == 1 && g_[axes[i]].iter_type == IterType::kBroadcast;
-    parts.push_back(new_input(g_[x].dtype, extents, broadcast));
+    const ValueId part = new_input(g_[x].dtype, extents, broadcast);
+    parts.push_back(random_.one_in(3) && !is_storage_only(g_[x].dtype) ? mul(g_, part, part) : part);
   }
   random_.shuffle(parts);
   return cat(g_, parts, written(axis, rank_of(g_, x)));
@@ -227,12 +228,15 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
       return {broadcast(g_, x, mask)};
     }
     case OpKind::kBroadcastInDim: {
+      const auto axes = logical_without_reductions(g_, g_.tensor_of(x));
       Shape shape;
       Axes dims;
       for (size_t i = 0; i < rank; ++i) {
         if (random_.one_in(3)) shape.push_back(Scalar(random_.between(1, 4)));
         dims.push_back(static_cast<int64_t>(shape.size()));
-        shape.push_back(size_of(g_, x, static_cast<int64_t>(i)));
+        const bool is_longer =
+            g_[axes[i]].iter_type == IterType::kBroadcast && !g_[axes[i]].expanded && random_.one_in(2);
+        shape.push_back(is_longer ? Scalar(random_.between(0, 4)) : size_of(g_, x, static_cast<int64_t>(i)));
       }
       if (shape.size() == rank) shape.push_back(Scalar(random_.between(1, 4)));
       return {broadcast_in_dim(g_, x, shape, dims)};
@@ -269,7 +273,11 @@ std::vector<ValueId> FusionMaker::move(OpKind kind) {
       Shape widths;
       for (size_t i = 0; i < 2 * rank; ++i)
         widths.push_back(index_scalar(random_.one_in(2) ? random_.between(0, 3) : 0));
-      if (rank > 0 && random_.one_in(6) && extents_of(x)[rank - 1] > 0) widths[random_.below(2)] = index_scalar(-1);
+      if (rank > 0 && random_.one_in(6)) {
+        const size_t axis = random_.below(rank);
+        const int64_t most = std::min<int64_t>(extents_of(x)[axis], 3);
+        if (most > 0) widths[2 * (rank - 1 - axis) + random_.below(2)] = index_scalar(-random_.between(1, most));
+      }
       const Dtype value = random_.one_in(8) && !is_storage_only(g_[x].dtype) ? dtype_for(OpKind::kAdd) : g_[x].dtype;
       return {pad(g_, x, widths, random_.one_in(2) ? scalar_constant(value, g_[x].dtype) : ValueId())};
     }

@@ -291,12 +291,13 @@ void check_stage(const Graph& g, ValueId result) {
     const Transform& made = g[id];
     if (made.kind == TransformKind::kResize) refuse("does not reduce its axes whole");
     if (made.kind == TransformKind::kSplit && constant_integer(g, made.factor) == 0) refuse("splits an axis by 0");
-    for (DomainId d : made.inputs)
-      for (DomainId axis : leaves(g, d))
-        if (g[axis].iter_type != IterType::kReduction) refuse("divides an axis that is not reduced");
-    for (DomainId d : made.outputs)
-      if (g[d].iter_type != IterType::kIteration && g[d].iter_type != IterType::kReduction)
-        refuse("has a part that is neither reduced nor kept");
+    for (DomainId d : made.outputs) {
+      const IterType type = g[d].iter_type;
+      const auto is_alike = [&](DomainId axis) { return g[axis].iter_type == type; };
+      if (type != IterType::kIteration && !std::ranges::all_of(leaves(g, d), is_alike))
+        refuse(type == IterType::kReduction ? "reduces a part of an axis that is kept"
+                                            : "has a part that is neither reduced nor kept");
+    }
   }
 }
 
