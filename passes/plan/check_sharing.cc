@@ -83,11 +83,11 @@ void settle_counts(KernelPlan& plan, const std::vector<SharedLoop>& all) {
     if (last.empty()) continue;
     const OpId first = *last.begin();
     OpenExtents extents(plan);
-    const auto count_of = [&](OpId op) {
+    const auto loop_at_node = [&](OpId op) {
       const auto& path = plan.nest_of(op).path;
-      const auto position = std::ranges::find(path, node) - path.begin();
-      return extents.of(g[op].results[0]).extent(plan.loops_of(op)[static_cast<size_t>(position)]);
+      return plan.loops_of(op)[static_cast<size_t>(std::ranges::find(path, node) - path.begin())];
     };
+    const auto count_of = [&](OpId op) { return extents.of(g[op].results[0]).extent(loop_at_node(op)); };
     for (OpId op : last)
       if (extents.algebra.equal(count_of(op), count_of(first))) join(op, first);
     for (OpId op : last)
@@ -97,10 +97,8 @@ void settle_counts(KernelPlan& plan, const std::vector<SharedLoop>& all) {
                         ", which shares it; inline further out, or recompute what both read",
                     plan.place_of(g[op].results[0]));
     const OpId op = find(first);
-    const auto& path = plan.nest_of(op).path;
     plan.nest_plan.nodes[node].op = op;
-    plan.nest_plan.nodes[node].domain =
-        plan.loops_of(op)[static_cast<size_t>(std::find(path.begin(), path.end(), node) - path.begin())];
+    plan.nest_plan.nodes[node].domain = loop_at_node(op);
   }
 }
 

@@ -56,22 +56,19 @@ struct Loops {
 };
 
 Loops write_reference(StepWriter& w, const std::string& y, const Heuristics& h) {
-  const auto order = names_of(w.graph(), axes_in_memory(w.graph(), w.tensor(y)));
-  w.reorder(y, order);
+  const auto axes = axes_in_memory(w.graph(), w.tensor(y));
+  const auto order = names_of(w.graph(), axes);
   const auto inner = order.end() - static_cast<std::ptrdiff_t>(h.number("axes"));
   const auto middle =
       h.number("reuse") == 1 ? order.begin() : order.begin() + static_cast<std::ptrdiff_t>(h.number("outer"));
-  Loops loops;
   // In front of the first axis that has elements, one of a single element would leave a remainder in that axis's index.
   std::vector<std::string> run(inner, order.end());
-  const Graph& g = w.graph();
-  const auto axes = axes_in_memory(g, w.tensor(y));
-  const auto is_single = [&](const std::string& name) {
-    return std::ranges::any_of(axes,
-                               [&](DomainId d) { return g[d].name == name && g[d].iter_type == IterType::kBroadcast; });
-  };
-  if (const auto first = std::ranges::find_if_not(run, is_single); first != run.end())
-    std::rotate(run.begin(), first, first + 1);
+  size_t first = 0;
+  while (first < run.size() && w.graph()[axes[order.size() - run.size() + first]].iter_type == IterType::kBroadcast)
+    ++first;
+  if (first < run.size()) std::rotate(run.begin(), run.begin() + first, run.begin() + first + 1);
+  w.reorder(y, order);
+  Loops loops;
   std::string chunk = w.merge(y, run, "i");
   if (h.number("vector") > 1) std::tie(chunk, loops.vector) = w.split(y, chunk, h.number("vector"), "c", "v");
   std::vector<std::string> all(middle, inner);
