@@ -41,6 +41,8 @@ constexpr KnownRefusal kKnownRefusals[] = {
      "a joined axis of one element, beside an output over the other"},
     {"no_op", "its part in a thread has no constant size", "a squeezed axis beside an output without elements"},
     {"no_op", "can be followed from this tensor's axes", "a slice that leaves nothing, of a size"},
+    // It is tried nevertheless, as the cut can give the output memory of its own.
+    {"no_op", "after another thread or iteration overwrote it", "an output over an input, whose merged axes differ"},
 };
 
 class Laws {
