@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <stdexcept>
 #include <vector>
 
 #include "fuzz/index_laws/chain.h"
+#include "ir/table/error.h"
 #include "passes/algebra/index_algebra.h"
 
 namespace fusebox::index_laws {
@@ -110,11 +110,13 @@ class Batch {
         return combine(row_of(atom.args[0]), row_of(atom.args[1]), [](int64_t a, int64_t b) { return std::min(a, b); });
       case AtomKind::kMax:
         return combine(row_of(atom.args[0]), row_of(atom.args[1]), [](int64_t a, int64_t b) { return std::max(a, b); });
+      // Left as they are where multiplied out they would have too many terms.
       case AtomKind::kSum:
+        return combine(row_of(atom.args[0]), row_of(atom.args[1]), [](int64_t a, int64_t b) { return a + b; });
       case AtomKind::kProduct:
-        break;  // of constants near the limits of 64 bits, which no case has
+        return combine(row_of(atom.args[0]), row_of(atom.args[1]), [](int64_t a, int64_t b) { return a * b; });
     }
-    throw std::logic_error("an atom that no case should have");
+    throw Error(ErrorCode::kInternal, "an atom of an unknown kind");
   }
 
   static int64_t euclidean_div(int64_t a, int64_t b) { return b < 0 ? -floor_div(a, -b) : floor_div(a, b); }

@@ -28,6 +28,43 @@ inputs @f host {
 }
 )";
 
+// The extent of %t is a product of so many terms that the index algebra leaves it as it is.
+constexpr const char* kLongProduct = R"(fusion @f {
+  %a, %b, %c, %d, %e = size
+  %x = input f32[%a, %b, %c, %d, %e] contiguous
+  %l = input i64
+  %left = cast %l as index
+  %r = input i64
+  %right = cast %r as index
+  %take = sub %c, 2 : index
+  %p = pad %x by [1, %left, 0, 1, 0, %b, %take, %right, 0, 1]
+  %a1 = add %a, 1 : index
+  %bc = add %b, %c : index
+  %bcr = add %bc, %right : index
+  %b1 = sub %bcr, 2 : index
+  %d1 = add %d, 1 : index
+  %el = add %e, %left : index
+  %e1 = add %el, 1 : index
+  %n1 = mul %a1, %b1 : index
+  %n2 = mul %n1, %bc : index
+  %n3 = mul %n2, %d1 : index
+  %n = mul %n3, %e1 : index
+  %t = reshape %p to [%n]
+  %y = neg %t
+  output %y
+}
+steps @f {
+  split %y.i0 by 2 -> o, i
+  set_memory_type %p in shared
+  set_memory_type %t in shared
+}
+inputs @f host {
+  %x = f32[1, 1, 1, 1, 1] normal seed 1
+  %l = 0_i64
+  %r = 1_i64
+}
+)";
+
 // The size of %o is 0 and so is that of the output, which no form of its extent shows.
 constexpr const char* kNothingOverAnInput = R"(fusion @f {
   %n = size
@@ -65,6 +102,8 @@ void expect_silence(const char* program, void (*oracle)(OracleRun&), uint64_t se
 TEST(KnownAnswers, AreGiven) { expect_silence(kTiles, known, 1, kFieldChangesAlone); }
 
 TEST(PlanOracle, IsSilentOnARightPlan) { expect_silence(kTiles, plans, 64, 2); }
+
+TEST(IdGraphsOracle, EvaluatesAProductOfManyTerms) { expect_silence(kLongProduct, id_graphs, 1, 2); }
 
 TEST(DecisionsOracle, IsSilentOnARefusedPlaceInMemory) { expect_silence(kNothingOverAnInput, decisions, 1, 2); }
 
