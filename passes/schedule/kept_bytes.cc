@@ -36,6 +36,29 @@ int64_t bytes_of_full_inputs(const Graph& g, const ReductionSpace& space, const 
   return std::max<int64_t>(bytes, 1);
 }
 
+bool is_arithmetic(const Op& op) {
+  if (demands(op.kind, kMetadata)) return true;
+  switch (op.kind) {
+    case OpKind::kCast:
+    case OpKind::kNeg:
+    case OpKind::kAdd:
+    case OpKind::kSub:
+    case OpKind::kMul:
+      return true;
+    default:  // any other: it costs more, or is no arithmetic
+      return false;
+  }
+}
+
+// Whether this holds for each op whose full result several passes need.
+template <class Holds>
+bool are_all_made_again(const Graph& g, const ReductionSpace& space, const Holds& holds) {
+  return std::ranges::all_of(tensor_ops(g), [&](OpId id) {
+    const ValueId made = g[id].results[0];
+    return !space.is_full(made) || space.passes_of(made).size() < 2 || holds(g[id]);
+  });
+}
+
 }  // namespace
 
 int64_t loaded_bytes(const Graph& g, const ReductionSpace& space) {
@@ -76,21 +99,11 @@ int64_t repeated_bytes(const Graph& g, const ReductionSpace& space) {
 }
 
 bool makes_again_cheaply(const Graph& g, const ReductionSpace& space) {
-  return std::ranges::all_of(tensor_ops(g), [&](OpId id) {
-    const Op& op = g[id];
-    if (!space.is_full(op.results[0]) || space.passes_of(op.results[0]).size() < 2) return true;
-    if (demands(op.kind, kMetadata) || op.attrs.flag(AttrKey::kFast)) return true;
-    switch (op.kind) {
-      case OpKind::kCast:
-      case OpKind::kNeg:
-      case OpKind::kAdd:
-      case OpKind::kSub:
-      case OpKind::kMul:
-        return true;
-      default:  // any other: it costs more, or is no arithmetic
-        return false;
-    }
-  });
+  return are_all_made_again(g, space, [](const Op& op) { return is_arithmetic(op) || op.attrs.flag(AttrKey::kFast); });
+}
+
+bool makes_again_by_arithmetic(const Graph& g, const ReductionSpace& space) {
+  return are_all_made_again(g, space, is_arithmetic);
 }
 
 int64_t column_bytes(const Graph& g, const ReductionSpace& space) {

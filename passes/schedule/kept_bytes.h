@@ -23,6 +23,8 @@ int64_t most_kept_bytes(const Graph& g, const ReductionSpace& space);
 int64_t repeated_bytes(const Graph& g, const ReductionSpace& space);
 // Whether a thread loses little if it computes again, in every pass, what it makes of the inputs.
 bool makes_again_cheaply(const Graph& g, const ReductionSpace& space);
+// The same without elementary functions, not even approximations.
+bool makes_again_by_arithmetic(const Graph& g, const ReductionSpace& space);
 // Of the sums of columns, in whole registers.
 int64_t column_bytes(const Graph& g, const ReductionSpace& space);
 

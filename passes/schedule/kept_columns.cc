@@ -15,6 +15,7 @@ struct Limits {
   int64_t bytes = 1;    // that it reads side by side, unless columns are short
   int64_t threads = 1;  // at most
   int64_t cluster = 1;  // blocks that share columns, at most
+  int64_t held = 1;     // blocks that a multiprocessor holds, at least
 };
 
 class ColumnKeeper {
@@ -36,7 +37,7 @@ class ColumnKeeper {
     while (k_.lanes < most_lanes &&
            (threads() < device_.warp || (threads() < kThreadsOfColumns / 2 && blocks_of(2 * k_.lanes) >= 2 * all)))
       k_.lanes *= 2;
-    const auto is_held = [&] { return threads() <= limits.threads && threads() * registers() <= device_.registers; };
+    const auto is_held = [&] { return threads() <= limits.threads && held() >= limits.held; };
     while (!is_held() && k_.cluster < limits.cluster) share(k_.chunks, 2 * k_.cluster);
     // Few columns: more blocks share each, then more threads.
     while (blocks() < all && threads() > kThreadsOfColumns / 2 && limits.cluster > 1 && k_.cluster < kBlocksOfCluster)
@@ -45,9 +46,8 @@ class ColumnKeeper {
     if (!is_held()) return std::nullopt;
     // Fewer blocks than a multiprocessor holds leave each thread more registers. But the blocks of a cluster need
     // multiprocessors near one another, and of a grid that just fills the GPU not all clusters would find them.
-    const int64_t held = std::min(device_.registers / (threads() * registers()), device_.threads / threads());
     const int64_t wanted = k_.cluster > 1 ? kMostBlocks : ceil_div(blocks(), all);
-    k_.blocks = std::clamp<int64_t>(std::min(held, wanted), 1, kMostBlocks);
+    k_.blocks = std::clamp<int64_t>(std::min(held(), wanted), 1, kMostBlocks);
     return k_;
   }
 
@@ -66,6 +66,7 @@ class ColumnKeeper {
     columns.lanes = lanes;
     return columns.blocks();
   }
+  int64_t held() const { return std::min(device_.registers / registers() / threads(), device_.threads / threads()); }
   int64_t blocks() const { return blocks_of(k_.lanes) * k_.cluster; }
 
   const Columns& columns_;
@@ -74,15 +75,36 @@ class ColumnKeeper {
   KeptColumns k_;
 };
 
-}  // namespace
-
-std::optional<KeptColumns> keep_columns(Columns columns, ColumnBytes bytes, const DeviceProperties& device) {
+// `held`: the blocks that a multiprocessor holds, at least.
+std::optional<KeptColumns> keep_bytes(Columns columns, ColumnBytes bytes, int64_t held,
+                                      const DeviceProperties& device) {
   for (const int64_t threads : {kThreadsOfColumns, kThreadsOfFewRows})
     for (int64_t side = kBytesOfLine; side >= kBytesOfSector; side /= 2)
-      if (auto k = ColumnKeeper(columns, bytes, device).choose({side, threads, kBlocksOfCluster / 2})) return k;
+      if (auto k = ColumnKeeper(columns, bytes, device).choose({side, threads, kBlocksOfCluster / 2, held})) return k;
   // Many threads have fewer registers for the sums of an access.
   columns.vector = std::min<int64_t>(columns.vector, kVectorOfColumns);
-  return ColumnKeeper(columns, bytes, device).choose({kBytesOfSector, device.block_threads, kBlocksOfCluster});
+  return ColumnKeeper(columns, bytes, device).choose({kBytesOfSector, device.block_threads, kBlocksOfCluster, held});
+}
+
+}  // namespace
+
+std::optional<KeptColumns> keep_columns(const Columns& columns, ColumnBytes bytes, const DeviceProperties& device) {
+  const auto k = keep_bytes(columns, bytes, 1, device);
+  if (bytes.inputs == 0 || bytes.inputs >= bytes.kept) return k;
+  if (k) {
+    Columns shared = columns;
+    shared.vector = k->vector;
+    shared.lanes = k->lanes;
+    const bool are_at_once = shared.blocks() * k->cluster <= device.multiprocessors * k->blocks;
+    if (are_at_once || (k->blocks >= kLeastHeld && !bytes.are_made_by_arithmetic)) return k;
+  }
+  bytes.kept = bytes.inputs;
+  for (int64_t held = kWantedHeld; held >= (k ? kLeastHeld : 1); --held)
+    if (auto of_inputs = keep_bytes(columns, bytes, held, device); of_inputs && (!k || of_inputs->blocks > k->blocks)) {
+      of_inputs->keeps_inputs = true;
+      return of_inputs;
+    }
+  return k;
 }
 
 int64_t lanes_of_narrow_columns(Columns columns, int64_t load, const DeviceProperties& device) {

@@ -252,9 +252,7 @@ class Chooser : public ReductionFacts {
   // The kept axes lie innermost: the threads of a block, or of a cluster of blocks, keep whole columns in registers. Nothing
   // if no cluster holds a column.
   std::optional<Heuristics> in_kept_columns() {
-    // What is made of a row takes the registers of the row.
-    const int64_t kept = bytes_in_registers(std::min(kept_bytes(view_.fusion, space_), 4 * loads_of_pass()));
-    const auto k = keep_columns(columns_of(1), {.load = widest_load(), .kept = kept}, view_.device);
+    const auto k = keep_columns(columns_of(1), bytes_of_kept_columns(), view_.device);
     if (!k) return std::nullopt;
     access_.vector = k->vector;
     const Block block{.lanes = k->lanes,
@@ -262,7 +260,9 @@ class Chooser : public ReductionFacts {
                       .chunks = k->chunks,
                       .blocks = k->blocks,
                       .cluster = k->cluster > 1 ? k->cluster : 0};
-    return kept_row(block, view_.defects.has(Defect::kLongestShort) ? 1 : 0);
+    Heuristics h = kept_row(block, view_.defects.has(Defect::kLongestShort) ? 1 : 0);
+    if (k->keeps_inputs) h.set("keep", "inputs");
+    return h;
   }
 
   // Columns that are read again, a part of a line at once. Running moments are sooner read by a kernel of their own: of
@@ -346,9 +346,6 @@ class Chooser : public ReductionFacts {
            std::ranges::count_if(space_.full_inputs(g), is_of_rows) > 1 &&
            kLeastHeld * threads_of(block) <= kNarrowThreads;
   }
-
-  // The bytes of registers that an element takes, of accesses that are narrower than a register.
-  int64_t bytes_in_registers(int64_t bytes) const { return std::max(bytes, ceil_div(4, access_.vector)); }
 
   // A row in the registers of a block, or the part of it that each of `cluster` blocks keeps, if that is not 0. Nothing
   // if no block holds it, or if a multiprocessor holds too few of the blocks of many clusters.

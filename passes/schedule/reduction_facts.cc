@@ -7,6 +7,7 @@
 #include "passes/schedule/known_divisors.h"
 #include "passes/schedule/loop_space.h"
 #include "passes/schedule/reduction_limits.h"
+#include "passes/schedule/reduction_passes.h"
 
 namespace fusebox {
 
@@ -61,6 +62,19 @@ int64_t ReductionFacts::widest_load() const {
 Columns ReductionFacts::columns_of(int64_t lanes) const {
   return {sizes_.row, columns(),      most_of(view_.sizes, kept_beside(space_, access_)),
           lanes,      access_.vector, bytes_of_loads()};
+}
+
+int64_t ReductionFacts::bytes_in_registers(int64_t bytes) const { return std::max(bytes, ceil_div(4, access_.vector)); }
+
+ColumnBytes ReductionFacts::bytes_of_kept_columns() const {
+  const Graph& g = view_.fusion;
+  // What is made of a row takes the registers of the row.
+  const int64_t kept = std::min(kept_bytes(g, space_), 4 * loads_of_pass());
+  const bool may_repeat = makes_again_cheaply(g, space_) && are_passes_connected(g, space_);
+  return {.load = widest_load(),
+          .kept = bytes_in_registers(kept),
+          .inputs = may_repeat ? bytes_in_registers(repeated_bytes(g, space_)) : 0,
+          .are_made_by_arithmetic = makes_again_by_arithmetic(g, space_)};
 }
 
 int64_t ReductionFacts::blocks_of_columns(int64_t lanes) const { return columns_of(lanes).blocks(); }

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "passes/schedule/kept_bytes.h"
+#include "passes/schedule/kept_columns.h"
 #include "passes/schedule/long_columns.h"
 #include "passes/schedule/reduction_access.h"
 #include "passes/schedule/schedule_view.h"
@@ -41,6 +42,10 @@ class ReductionFacts {
   bool states_rows() const;
   int64_t columns() const;
   Columns columns_of(int64_t lanes) const;
+  // What a thread keeps of columns: what is made of inputs, or the inputs if every pass can make it again.
+  ColumnBytes bytes_of_kept_columns() const;
+  // The bytes of registers that an element takes, of accesses that are narrower than a register.
+  int64_t bytes_in_registers(int64_t bytes) const;
   int64_t blocks_of_columns(int64_t lanes) const;
   // Whether two exchanges in each row cost more than the other blocks of a multiprocessor would gain: layer norm of
   // [1271, 30528] in f32 took 119 µs in clusters of eight on an H100, 116 in those of two, and 112 in single blocks.

@@ -71,6 +71,7 @@ inline constexpr int64_t kLeastWarpsOfCluster = 4;
 inline constexpr int64_t kAccessesOfCluster = 44;
 inline constexpr int64_t kWideRow = 3072;
 inline constexpr int64_t kLeastHeld = 2;    // blocks of a multiprocessor: one loads while another exchanges
+inline constexpr int64_t kWantedHeld = 4;   // the same of columns, where threads keep inputs alone
 inline constexpr int64_t kSlicesOfRow = 4;  // by multiprocessors, for rows that are read once
 inline constexpr int64_t kSlicesOfColumn = 12;
 // Of a block where many others share its columns; so many are many; and the most such blocks of a multiprocessor.

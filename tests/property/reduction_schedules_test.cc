@@ -137,6 +137,72 @@ TEST(ReductionSchedules, BatchNormInClusters) {
   EXPECT_GE(in_two_passes, 10);
 }
 
+// Columns in the registers of several blocks of a multiprocessor, which keep what they load and make it again in each pass.
+// What has an element for each column is made once by a thread.
+TEST(ReductionSchedules, ColumnsOfKeptInputs) {
+  if (!find_aten()) GTEST_SKIP() << "the reference is not built";
+  const std::string normalized =
+      "  %f = cast %x as f32\n  %s = sum %f over [0]\n  %sb = broadcast %s mask KEPT\n  %d = sub %f, %sb\n"
+      "  %q = mul %d, %d\n  %t = sum %q over [0]\n  %e = add %t, 0.5\n  %r = rsqrt %e\n"
+      "  %rb = broadcast %r mask KEPT\n  %n = mul %d, %rb\n";
+  struct Program {
+    std::string head, tail, mask;
+    size_t kept;  // axes
+  };
+  const Program programs[] = {
+      {"  %m, %c = size\n  %x = input TYPE[%m, %c] contiguous\n  %w = input TYPE[%c] contiguous\n",
+       "  %v = cast %w as f32\n  %vb = broadcast %v mask KEPT\n  %y = mul %n, %vb\n  %o = cast %y as TYPE\n  output "
+       "%o\n",
+       "[1, 0]", 1},
+      {"  %m, %a, %c = size\n  %x = input TYPE[%m, %a, %c] contiguous\n  %w = input TYPE[%a, %c] contiguous\n",
+       "  %v = cast %w as f32\n  %g = sigmoid %v\n  %vb = broadcast %g mask KEPT\n  %y = mul %n, %vb\n"
+       "  %o = cast %y as TYPE\n  output %o\n  output %r\n",
+       "[1, 0, 0]", 2},
+      {"  %m, %a, %c = size\n  %x = input TYPE[%m, %a, %c] contiguous\n  %w = input TYPE[%c] contiguous\n",
+       "  %v = cast %w as f32\n  %g = sqrt %v\n  %vb = broadcast %g mask [1, 1, 0]\n  %y = add %n, %vb\n  output %y\n",
+       "[1, 0, 0]", 2}};
+  int kept = 0, made_once = 0;
+  for (const Program& p : programs)
+    for (const Dtype dtype : {Dtype::kBfloat16, Dtype::kHalf, Dtype::kFloat})
+      for (const auto& [m, n] : std::vector<std::pair<int64_t, int64_t>>{
+               {40, 96}, {63, 64}, {130, 40}, {7, 264}, {300, 24}, {513, 8}, {33, 65}, {1, 500}, {520, 72}}) {
+        std::string program = "fusion @f {\n" + p.head + normalized + p.tail + "}\n";
+        const auto replace = [&](const std::string& word, const std::string& by) {
+          for (size_t at = 0; (at = program.find(word, at)) != std::string::npos;) program.replace(at, word.size(), by);
+        };
+        replace("KEPT", p.mask);
+        replace("TYPE", std::string(text(dtype)));
+        const Module module = parse_module(program);
+        const std::vector<int64_t> columns = p.kept == 1 ? std::vector<int64_t>{n} : std::vector<int64_t>{3, n};
+        std::vector<int64_t> rows = columns;
+        rows.insert(rows.begin(), m);
+        const bool is_of_last = p.mask == "[1, 0, 0]" && program.find("[1, 1, 0]") != std::string::npos;
+        RunOptions options = automatic();
+        options.device->multiprocessors = 1;
+        options.device->registers = 8192;
+        std::vector<Argument> inputs;
+        uint64_t seed = 0;
+        for (const std::vector<int64_t>& shape : {rows, is_of_last ? std::vector<int64_t>{n} : columns}) {
+          InputSpec spec;
+          spec.dtype = dtype;
+          spec.shape = shape;
+          spec.seed = ++seed;
+          inputs.push_back(make_argument(spec));
+        }
+        const fusebox::Run run = run_program(module, inputs, options);
+        const std::string steps = print_steps(run.steps);
+        SCOPED_TRACE(print(module) + steps + reasons(run.compiled));
+        ASSERT_FALSE(run.failure) << run.failure->message << " " << run.failure->place;
+        kept += reasons(run.compiled).find(" keep inputs") != std::string::npos;
+        made_once += steps.find("inline_at") != std::string::npos;
+        for (const CheckedOutput& out : check_outputs(run, inputs))
+          EXPECT_TRUE(out.comparison.ok) << out.comparison.message(out.name);
+      }
+  std::printf("  %d keep inputs, %d make what is of columns once\n", kept, made_once);
+  EXPECT_GE(kept, 20);
+  EXPECT_GE(made_once, 20);
+}
+
 // Gradients with sums of columns in two stages: few blocks, so that each takes several groups of rows, and more groups than
 // blocks. One kernel with a barrier of the grid.
 TEST(ReductionSchedules, ColumnsInParts) {

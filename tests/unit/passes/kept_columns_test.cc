@@ -36,6 +36,32 @@ TEST(KeptColumns, FewColumnsAreSharedByClusters) {
   EXPECT_EQ(k->lanes * k->warps, 256);
 }
 
+// Blocks that keep the inputs' 16 bits take half of the registers.
+TEST(KeptColumns, InputsAreKeptWhereMoreBlocksAreThenHeld) {
+  const Columns long_ones{.places = 7007, .columns = 1584, .vector = 8, .bytes = 2};
+  const Columns short_ones{.places = 2048, .columns = 8192, .vector = 8, .bytes = 2};
+  const Columns few{.places = 7007, .columns = 128, .vector = 8, .bytes = 2};
+  for (const bool by_arithmetic : {false, true}) {
+    const ColumnBytes bytes{.load = 2, .kept = 4, .inputs = 2, .are_made_by_arithmetic = by_arithmetic};
+    const auto k = keep_columns(long_ones, bytes, h100());
+    ASSERT_TRUE(k);
+    EXPECT_TRUE(k->keeps_inputs);
+    EXPECT_EQ(k->blocks, 4);
+    EXPECT_GE(held(*k), long_ones.places);
+    EXPECT_EQ(keep_columns(short_ones, bytes, h100())->keeps_inputs, by_arithmetic);
+    EXPECT_FALSE(keep_columns(few, bytes, h100())->keeps_inputs) << "all blocks are on the GPU at once";
+  }
+  EXPECT_FALSE(keep_columns(long_ones, {.load = 2, .kept = 4}, h100())->keeps_inputs);
+}
+
+TEST(KeptColumns, NoBlockHoldsMoreThanInputs) {
+  const Columns columns{.places = 32768, .columns = 512, .vector = 8, .bytes = 2};
+  EXPECT_FALSE(keep_columns(columns, {.load = 2, .kept = 4}, h100()));
+  const auto k = keep_columns(columns, {.load = 2, .kept = 4, .inputs = 2}, h100());
+  ASSERT_TRUE(k);
+  EXPECT_TRUE(k->keeps_inputs);
+}
+
 TEST(KeptColumns, NoLanesAreWithoutColumns) {
   const auto k = keep_columns({.places = 64, .columns = 16, .beside = 2048, .vector = 4, .bytes = 4},
                               {.load = 4, .kept = 4}, h100());
