@@ -26,6 +26,8 @@ struct ReductionAccess {
   // Sums of columns that one thread may store in vectors of 16 bytes, or of all its elements: they lie along the innermost axis,
   // which is kept.
   std::vector<std::string> sums;
+  // Neighbouring threads take neighbouring places of so short columns, which lie in less than a sector.
+  bool lanes_take_places = false;
   // The vectors lie in the product of all reduced axes, because each such tensor holds these axes without a gap; or in that
   // of several columns' axes.
   bool merges_first = false;

@@ -252,6 +252,7 @@ class Chooser : public ReductionFacts {
   // The kept axes lie innermost: the threads of a block, or of a cluster of blocks, keep whole columns in registers. Nothing
   // if no cluster holds a column.
   std::optional<Heuristics> in_kept_columns() {
+    if (access_.lanes_take_places) return in_lanes_of_places();
     const auto k = keep_columns(columns_of(1), bytes_of_kept_columns(), view_.device);
     if (!k) return std::nullopt;
     access_.vector = k->vector;
@@ -262,6 +263,18 @@ class Chooser : public ReductionFacts {
                       .cluster = k->cluster > 1 ? k->cluster : 0};
     Heuristics h = kept_row(block, view_.defects.has(Defect::kLongestShort) ? 1 : 0);
     if (k->keeps_inputs) h.set("keep", "inputs");
+    return h;
+  }
+
+  // Short columns of which a warp has some, each thread with a place of its own.
+  Heuristics in_lanes_of_places() {
+    const int64_t lanes = std::min(power_of_two_from(sizes_.row), view_.device.warp);
+    Block b{.lanes = lanes, .chunks = ceil_div(sizes_.row, lanes)};
+    b.rows = rows_of_warps(lanes, std::min(kThreadsOfKeptRows, kMostKeptRows * lanes), 2);
+    b.blocks = std::clamp<int64_t>(held(b, {bytes_of_kept_columns().kept}), 1, kMostBlocks);
+    b.longest = lanes * b.chunks - (view_.defects.has(Defect::kLongestShort) ? 1 : 0);
+    Heuristics h = plan("registers", b);
+    h.set("places", "lanes");
     return h;
   }
 
@@ -395,20 +408,6 @@ class Chooser : public ReductionFacts {
       if (cluster == 0 && !alone) alone = block;
     }
     return alone;
-  }
-
-  // Whether half a warp takes a row that is stored, by up to three narrow accesses of a lane, as it exchanges in one step
-  // less, and rows fill the GPU by warps more than once. A layer norm of [59937, 62] in f16 took 14.4 µs by warps on an
-  // H100, and 11.5 by halves; [8064, 35] in f32 took no less.
-  bool is_for_half_warps() const {
-    const int64_t half = view_.device.warp / 2, accesses = ceil_div(sizes_.row, access_.vector);
-    return access_.vector <= 2 && accesses > half && accesses <= 3 * half &&
-           sizes_.rows > view_.device.multiprocessors * view_.device.threads / half;
-  }
-
-  ThreadsOfRows threads_of_rows() const {
-    if (stores_rows()) return {is_for_half_warps() ? view_.device.warp / 2 : view_.device.warp, kThreadsOfKeptRows};
-    return threads_of_read_rows(sizes_.row, access_.vector, sizes_.row * bytes_of_loads(), view_.device);
   }
 
   // The registers of a thread that keeps so many accesses of `bytes` for each element.

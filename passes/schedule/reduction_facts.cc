@@ -79,6 +79,17 @@ ColumnBytes ReductionFacts::bytes_of_kept_columns() const {
 
 int64_t ReductionFacts::blocks_of_columns(int64_t lanes) const { return columns_of(lanes).blocks(); }
 
+bool ReductionFacts::is_for_half_warps() const {
+  const int64_t half = view_.device.warp / 2, accesses = ceil_div(sizes_.row, access_.vector);
+  return access_.vector <= 2 && accesses > half && accesses <= 3 * half &&
+         sizes_.rows > view_.device.multiprocessors * view_.device.threads / half;
+}
+
+ThreadsOfRows ReductionFacts::threads_of_rows() const {
+  if (stores_rows()) return {is_for_half_warps() ? view_.device.warp / 2 : view_.device.warp, kThreadsOfKeptRows};
+  return threads_of_read_rows(sizes_.row, access_.vector, sizes_.row * bytes_of_loads(), view_.device);
+}
+
 bool ReductionFacts::exchanges_twice() const { return space_.passes > 2 && kept_bytes(view_.fusion, space_) <= 4; }
 
 bool ReductionFacts::reads_any_rows_alone() const {

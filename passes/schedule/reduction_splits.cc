@@ -60,11 +60,16 @@ class Splitter {
   void split_rows(std::string& b, std::string& z) {
     if (access_.kept.empty()) return;
     b = merge_all(names_of(access_.kept), "row");
-    if (h_.number("rows") == 1) return;
-    z = domain("z");
-    const std::string outer = domain("b");
+    z = split_block_rows(b);
+  }
+
+  // The rows that a block has beside one another. No name if it has one.
+  std::string split_block_rows(std::string& b) {
+    if (h_.number("rows") == 1) return {};
+    const std::string z = domain("z"), outer = domain("b");
     steps_.split(ref_, b, h_.number("rows"), outer, z);
     b = outer;
+    return z;
   }
 
   // The rows that a thread takes one after another, where it sums columns too.
@@ -175,13 +180,23 @@ class Splitter {
     if (h_.word("merge") != "first") axes.back() = split_vector(axes.back());
     std::string columns = merge_all(axes, "i");
     if (h_.word("merge") == "first") columns = split_vector(columns);
-    const std::string l = domain("l"), t = domain("t");
-    steps_.split(ref_, columns, h_.number("lanes"), t, l);
+    const std::string l = domain("l");
+    std::string t = columns;
+    const bool lanes_take_places = h_.has("places");
+    if (!lanes_take_places) {
+      t = domain("t");
+      steps_.split(ref_, columns, h_.number("lanes"), t, l);
+    }
     std::vector<std::string> blocks = names_of(access_.kept);
     blocks.resize(blocks.size() - access_.columns.size());
     blocks.push_back(t);
-    const std::string b = merge_all(blocks, "b");
+    std::string b = merge_all(blocks, "b");
     std::string row = merge_all(names_of(access_.reduced), "row");
+    if (lanes_take_places) {
+      const std::string z = split_block_rows(b), k = domain("k");
+      steps_.split(ref_, row, h_.number("lanes"), k, l);
+      return split_chunks(b, {}, {}, z, k, l);
+    }
     if (h_.word("form") == "registers") return split_kept_columns(b, row, l);
     std::string k = row, w;
     if (h_.number("warps") > 1) {

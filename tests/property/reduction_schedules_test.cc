@@ -203,6 +203,52 @@ TEST(ReductionSchedules, ColumnsOfKeptInputs) {
   EXPECT_GE(made_once, 20);
 }
 
+// Columns of few places, of which few lie side by side: neighbouring threads take neighbouring places.
+TEST(ReductionSchedules, LanesOfPlaces) {
+  if (!find_aten()) GTEST_SKIP() << "the reference is not built";
+  const std::string softmax =
+      "  %mx = max %x over [OVER]\n  %mb = broadcast %mx mask MASK\n  %d = sub %x, %mb\n  %e = exp %d\n"
+      "  %s = sum %e over [OVER]\n  %sb = broadcast %s mask MASK\n  %o = truediv %e, %sb\n  output %o\n}\n";
+  struct Axes {
+    std::string head, over, mask;
+    size_t rank;
+  };
+  const Axes axes[] = {
+      {"  %a, %p, %c = size\n  %x = input TYPE[%a, %p, %c] contiguous\n", "1", "[0, 1, 0]", 3},
+      {"  %a, %p, %q, %c = size\n  %x = input TYPE[%a, %p, %q, %c] contiguous\n", "1, 2", "[0, 1, 1, 0]", 4},
+      {"  %a, %p, %c, %h = size\n  %x = input TYPE[%a, %p, %c, %h] contiguous\n", "1", "[0, 1, 0, 0]", 4}};
+  int found = 0;
+  for (const Axes& of : axes)
+    for (const Dtype dtype : {Dtype::kFloat, Dtype::kHalf, Dtype::kDouble})
+      for (const auto& shape : std::vector<std::vector<int64_t>>{
+               {70, 16, 2}, {33, 8, 1}, {50, 9, 3}, {129, 64, 2}, {40, 33, 4}, {21, 63, 7}, {300, 10, 2}, {5, 32, 5}}) {
+        std::string program = "fusion @f {\n" + of.head + softmax;
+        const auto replace = [&](const std::string& word, const std::string& by) {
+          for (size_t at = 0; (at = program.find(word, at)) != std::string::npos;) program.replace(at, word.size(), by);
+        };
+        replace("OVER", of.over);
+        replace("MASK", of.mask);
+        replace("TYPE", std::string(text(dtype)));
+        const Module module = parse_module(program);
+        InputSpec spec;
+        spec.dtype = dtype;
+        spec.shape = shape;
+        if (of.rank == 4) spec.shape.insert(spec.shape.begin() + 2, 2);
+        spec.seed = 1;
+        const std::vector<Argument> inputs = {make_argument(spec)};
+        RunOptions options = automatic();
+        options.device->multiprocessors = 2;
+        const fusebox::Run run = run_program(module, inputs, options);
+        SCOPED_TRACE(print(module) + print_steps(run.steps) + reasons(run.compiled));
+        ASSERT_FALSE(run.failure) << run.failure->message << " " << run.failure->place;
+        found += reasons(run.compiled).find(" places lanes") != std::string::npos;
+        for (const CheckedOutput& out : check_outputs(run, inputs))
+          EXPECT_TRUE(out.comparison.ok) << out.comparison.message(out.name);
+      }
+  std::printf("  %d with lanes of places\n", found);
+  EXPECT_GE(found, 30);
+}
+
 // Gradients with sums of columns in two stages: few blocks, so that each takes several groups of rows, and more groups than
 // blocks. One kernel with a barrier of the grid.
 TEST(ReductionSchedules, ColumnsInParts) {
