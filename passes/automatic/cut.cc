@@ -15,6 +15,7 @@
 #include "passes/automatic/cheapest_cut.h"
 #include "passes/automatic/left_behind.h"
 #include "passes/automatic/stretches.h"
+#include "passes/plan/parameters.h"
 #include "passes/plan/plan_stages.h"
 #include "passes/schedule/apply_steps.h"
 #include "passes/schedule/fresh_names.h"
@@ -180,6 +181,8 @@ class Cutter {
   // loops by 0, and a reduction may have no loop. Such a part has little to gain, so it runs as in the unfused plan.
   static std::optional<std::string> ask(const Scheduler& s, const ScheduleView& view) {
     std::optional<std::string> why;
+    if (s.executor == SegmentExecutor::kKernel) why = too_many_parameters(view.fusion);
+    if (why) return why;
     try {
       why = s.declines(view);
     } catch (const Error& e) {

@@ -9,6 +9,7 @@
 #include "ir/graph/operands_first.h"
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
+#include "passes/plan/parameters.h"
 
 namespace fusebox {
 
@@ -58,6 +59,24 @@ void KernelEmitter::run() {
   shared_end_ = kernel_.index(0);
   emit_children(LoopNode::kNoNode);
   if (plan_.cluster_places().lists > 0) kernel_.effect(OpKind::kClusterWait, {}, {});
+  if (const int64_t bytes = parameter_bytes(); bytes > kMostParameterBytes)
+    throw Error(ErrorCode::kUnsupportedSchedule, "its " + std::to_string(signature_.parameters.size()) +
+                                                     " parameters take " + std::to_string(bytes) +
+                                                     " bytes, and a kernel has " + std::to_string(kMostParameterBytes) +
+                                                     "; assign its ops to several segments");
+}
+
+int64_t KernelEmitter::parameter_bytes() const {
+  int64_t bytes = 0;
+  for (const KernelParameter& p : signature_.parameters) {
+    int64_t size = kPointerBytes;  // also of a prepared divisor
+    if (p.kind == KernelParameter::Kind::kScalar) {
+      const Dtype dtype = p.scalar.scalar ? g_[p.scalar.scalar].dtype : Dtype::kIndex;
+      size = dtype == Dtype::kIndex ? options_.index_bits / 8 : size_bytes(dtype);
+    }
+    bytes = (bytes + size - 1) / size * size + size;
+  }
+  return bytes;
 }
 
 void KernelEmitter::declare_parameters() {

@@ -50,6 +50,7 @@ class KernelEmitter {
 
   // kernel_emitter.cc: loops, conditions, memory
   void declare_parameters();
+  int64_t parameter_bytes() const;
   void allocate_local(const Buffer& b);
   void allocate_shared();
   void emit_children(uint32_t node);

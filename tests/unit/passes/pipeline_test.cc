@@ -74,5 +74,33 @@ TEST(Compile, PlansAProgramAsItIsWrittenWhereRewritesExpandAnOutput) {
   EXPECT_FALSE(serves(rewritten, g, bind_sizes(g, expanded), options(expanded)));
 }
 
+// A sum of so many tensors, as a tree.
+Module sum_of_tensors(int count, const std::string& steps) {
+  std::string text = "fusion @f {\n  %n = size\n";
+  for (int i = 0; i < count; ++i) text += "  %x" + std::to_string(i) + " = input f32[%n] contiguous\n";
+  int next = count;
+  for (int i = 0; i + 1 < next; i += 2)
+    text += "  %x" + std::to_string(next++) + " = add %x" + std::to_string(i) + ", %x" + std::to_string(i + 1) + "\n";
+  return parse_module(text + "  output %x" + std::to_string(next - 1) + "\n}\n" + steps);
+}
+
+TEST(Compile, CutsWhatHasMoreTensorsThanAKernelHasParameters) {
+  constexpr int kCount = 4200;
+  const std::vector<BoundInput> inputs(kCount, {.shape = {8}});
+  const Module m = sum_of_tensors(kCount, "");
+  const Graph& g = main_graph(m);
+  const Compiled c = compile(g, bind_sizes(g, inputs), {.device = default_device(), .inputs = inputs});
+  EXPECT_GT(c.kernels.size(), 1u);
+
+  const Module by_hand = sum_of_tensors(kCount, "steps @f {\n  inline_most of []\n}\n");
+  try {
+    compile(main_graph(by_hand), bind_sizes(main_graph(by_hand), inputs),
+            {.steps = by_hand.step_lists[0].steps, .inputs = inputs});
+    FAIL() << "it is compiled";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code, ErrorCode::kUnsupportedSchedule) << e.what();
+  }
+}
+
 }  // namespace
 }  // namespace fusebox
