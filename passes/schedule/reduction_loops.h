@@ -13,7 +13,7 @@
 //   warps      inner: groups of `lanes` threads that share a row, at most. outer: reduced places that a block takes at once
 //   chunks     registers: accesses of a thread to one tensor, for a row
 //   unroll     passes: accesses of a thread to one tensor that are under way together
-//   rows       inner: rows that a block takes at once
+//   rows       inner, and outer with places: rows that a block takes at once
 //   slices     blocks that share a row, and combine their parts
 //   most_rows  passes, where blocks that share rows wait for one another: the most rows whose blocks are on the GPU at once
 //   most_columns  outer: the same of the columns; most_rows is then of the other kept axes
@@ -25,12 +25,14 @@
 //              one group, and the last one combines their sums
 //   longest    registers: the longest row that fits. outer passes: the longest column, if a thread sums it at once
 //   keep       registers, inputs: each pass makes anew what it needs of them. Not set: what was made is kept
+//   places     outer registers, lanes: short columns, of which neighbouring threads of a warp take the places
 //   cluster    registers: blocks that share a row
 //
 // The loops, outermost first; b and s are of the grid, z, w and l of the block, v is vectorized:
 //   inner registers   b z r w l v; without vectors b z w l r, and a warp that lies inside the row runs without checks
 //   inner_outer       the same, with b split into g of the grid and s; with walkers into g of the grid, o and s
 //   inner passes      b z s o u l v
+//   outer registers   b s r w l v; with places b z r w l v
 //   outer passes      b s o u w l v
 #pragma once
 

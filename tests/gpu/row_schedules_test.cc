@@ -65,6 +65,51 @@ inputs @f host {
 }
 )";
 
+// Columns: the reciprocal and the weights are made once for each.
+constexpr const char* kColumnNorm = R"(fusion @f {
+  %m, %n = size
+  %x = input bf16[%m, %n] contiguous
+  %w = input bf16[%n] contiguous
+  %f = cast %x as f32
+  %s = sum %f over [0]
+  %a = mul %s, 0.001_f32
+  %ab = broadcast %a mask [1, 0]
+  %d = sub %f, %ab
+  %q = mul %d, %d
+  %t = sum %q over [0]
+  %e = add %t, 0.5_f32
+  %r = rsqrt %e
+  %rb = broadcast %r mask [1, 0]
+  %p = mul %d, %rb
+  %v = cast %w as f32
+  %vb = broadcast %v mask [1, 0]
+  %u = mul %p, %vb
+  %y = cast %u as bf16
+  output %y
+}
+inputs @f host {
+  %x = bf16[ROWS, COLUMNS] normal seed 1
+  %w = bf16[COLUMNS] normal seed 2
+}
+)";
+
+constexpr const char* kSoftmaxOfPairs = R"(fusion @f {
+  %m, %k = size
+  %x = input f32[%m, %k, 2] contiguous
+  %mx = max %x over [1]
+  %mb = broadcast %mx mask [0, 1, 0]
+  %d = sub %x, %mb
+  %e = exp %d
+  %s = sum %e over [1]
+  %sb = broadcast %s mask [0, 1, 0]
+  %p = truediv %e, %sb
+  output %p
+}
+inputs @f host {
+  %x = f32[ROWS, COLUMNS, 2] normal seed 1
+}
+)";
+
 struct Case {
   const char* name;
   std::string program;
@@ -91,24 +136,29 @@ TEST_P(RowSchedules, GiveTheBitsOfTheHostExecutor) {
   EXPECT_EQ(output_digests(compiled, *host, inputs), output_digests(compiled, *gpu, inputs)) << choices;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RowSchedules,
-                         ::testing::Values(Case{"gradients", kGradients, 1031, 520, "inner_outer"},
-                                           Case{"gradients_odd", kGradients, 300, 2051, "inner_outer"},
-                                           Case{"gradients_short", kGradients, 4099, 32, "inner_outer"},
-                                           Case{"gradients_of_one_column", kGradients, 700, 1, "inner_outer"},
-                                           Case{"loss", kLoss, 129, 4096, "form registers"},
-                                           Case{"loss_long", kLoss, 70, 50304, "slices 1 "},
-                                           Case{"loss_of_one_row", kLoss, 1, 88512, "cluster 8"},
-                                           Case{"loss_of_three_rows", kLoss, 3, 70001, "cluster 8"},
-                                           Case{"softmax_of_two_rows", kSoftmax, 2, 40000, "cluster 8"},
-                                           Case{"softmax_of_many_long_rows", kSoftmax, 264, 40000, "cluster 8"},
-                                           Case{"norm_of_many_rows", kNorm, 264, 24576,
-                                                "blocks 2 longest 24576 least 20481 keep"},
-                                           Case{"norm_of_many_long_rows", kNorm, 264, 73736, "cluster 8 keep inputs"},
-                                           Case{"softmax_of_many_rows", kSoftmax, 200, 40001, "cluster 4"},
-                                           Case{"loss_of_one_longer_row", kLoss, 1, 300001, "most_rows 1"},
-                                           Case{"softmax_of_two_longer_rows", kSoftmax, 2, 300000, "most_rows 2"}),
-                         [](const auto& param) { return std::string(param.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    All, RowSchedules,
+    ::testing::Values(Case{"gradients", kGradients, 1031, 520, "inner_outer"},
+                      Case{"gradients_odd", kGradients, 300, 2051, "inner_outer"},
+                      Case{"gradients_short", kGradients, 4099, 32, "inner_outer"},
+                      Case{"gradients_of_one_column", kGradients, 700, 1, "inner_outer"},
+                      Case{"loss", kLoss, 129, 4096, "form registers"},
+                      Case{"loss_long", kLoss, 70, 50304, "slices 1 "},
+                      Case{"loss_of_one_row", kLoss, 1, 88512, "cluster 8"},
+                      Case{"loss_of_three_rows", kLoss, 3, 70001, "cluster 8"},
+                      Case{"softmax_of_two_rows", kSoftmax, 2, 40000, "cluster 8"},
+                      Case{"softmax_of_many_long_rows", kSoftmax, 264, 40000, "cluster 8"},
+                      Case{"norm_of_many_rows", kNorm, 264, 24576, "blocks 2 longest 24576 least 20481 keep"},
+                      Case{"norm_of_many_long_rows", kNorm, 264, 73736, "cluster 8 keep inputs"},
+                      Case{"softmax_of_many_rows", kSoftmax, 200, 40001, "cluster 4"},
+                      Case{"columns_of_kept_inputs", kColumnNorm, 128, 65536, "keep inputs"},
+                      Case{"columns_of_clusters", kColumnNorm, 7007, 1584, "cluster 8 keep inputs"},
+                      Case{"columns_of_f32", kColumnNorm, 300, 4096, "blocks 6"},
+                      Case{"pairs", kSoftmaxOfPairs, 10001, 16, "places lanes"},
+                      Case{"pairs_of_odd_places", kSoftmaxOfPairs, 3000, 37, "places lanes"},
+                      Case{"loss_of_one_longer_row", kLoss, 1, 300001, "most_rows 1"},
+                      Case{"softmax_of_two_longer_rows", kSoftmax, 2, 300000, "most_rows 2"}),
+    [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace
 }  // namespace fusebox
