@@ -131,6 +131,7 @@ def test_cuda_source_has_each_kernel_by_name():
     (text,) = fd.cuda_source([torch.randn(3, 5)]).values()
     assert "__global__" in text and "fusebox_kernel" in text
     assert fd.cuda_source([torch.empty(3, 5, device="meta")]) == fd.cuda_source([torch.randn(3, 5)])
+    assert fd.plan([torch.empty(3, 5, device="meta")]) == fd.plan([torch.randn(3, 5)])
     unfused = FusionDefinition(unfused=True)
     x = unfused.define_tensor([-1], True, DataType.Float)
     unfused.add_output(unfused.ops.exp(unfused.ops.sin(x)))

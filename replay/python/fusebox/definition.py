@@ -299,11 +299,11 @@ class FusionDefinition(Fusion):
     def plan(self, inputs: Sequence[Any], *, device: Any = None) -> list[Decision]:
         """The decisions of the automatic plan for inputs like these, by segment in the order in which they run: the scheduler ("unfused" if none
         takes the segment), its choices, and why the schedulers before it declined. Empty if the fusion has steps, or is `unfused`. Nothing
-        runs; the plan is for the GPU of the inputs, or for an H200."""
+        runs, and no value is read, so tensors may be on the device `meta`; the plan is for the GPU of the inputs, or for an H200."""
         given = generators.planned(self, inputs)
         return [
             Decision(segment, scheduler, dict(choices), dict(declined))
-            for segment, scheduler, choices, declined in torch_memory.plan(self.program, given, torch_memory.device_of(given, device))
+            for segment, scheduler, choices, declined in torch_memory.plan(self.program, given, torch_memory.device_of(given, device, may_be_meta=True))
         ]
 
     def cache_info(self) -> CacheInfo:

@@ -23,8 +23,8 @@ def listed(inputs: Any) -> list[Any]:
     return list(inputs)
 
 
-def device_of(inputs: Sequence[Any], device: Any) -> "torch.device":
-    """The given device, or that of the inputs; the CPU if no input has one."""
+def device_of(inputs: Sequence[Any], device: Any, may_be_meta: bool = False) -> "torch.device":
+    """The given device, or that of the inputs; the CPU if no input has one. `may_be_meta`: tensors of the device `meta` may stand beside any."""
     import torch
 
     try:
@@ -38,6 +38,8 @@ def device_of(inputs: Sequence[Any], device: Any) -> "torch.device":
     for i, t in enumerate(inputs):
         # A tensor without axes may stay on the CPU beside others on a GPU.
         if not isinstance(t, torch.Tensor) or (t.device.type == "cpu" and t.dim() == 0 and len(inputs) > 1):
+            continue
+        if may_be_meta and t.device.type == "meta":
             continue
         if wanted is None:
             wanted = t.device
@@ -127,7 +129,7 @@ def tune(program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device
 def plan(
     program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device"
 ) -> list[tuple[str, str, list[tuple[str, int | str]], list[tuple[str, str]]]]:
-    return program.plan_of([argument(value, f"inputs[{i}]", device) for i, value in enumerate(inputs)], -1 if device.type != "cuda" else device.index)
+    return program.plan_of(layouts(inputs), -1 if device.type != "cuda" else device.index)
 
 
 def calls() -> Any:
