@@ -117,6 +117,25 @@ class CudaCall final : public FastCall {
     for (const Work& work : work_) run(work, at, made, counters);
   }
 
+  std::vector<size_t> steps() const override {
+    std::vector<size_t> result;
+    for (size_t i = 0; i < work_.size(); ++i)
+      if (!clears_counters(work_[i])) result.push_back(i);
+    return result;
+  }
+
+  void start_step(size_t step, const FastAddresses& at) const override {
+    check_internal(work_[step].kind != ResolvedStep::Kind::kAten, "a segment by ATen is not started alone");
+    const EnteredSession entered(*session_);
+    std::vector<AtenValue> made;
+    const CudaPointer counters = counters_.of(at.stream, false);
+    // Counters that lie in the arena are cleared before each launch.
+    if (counters == 0)
+      for (const Work& work : work_)
+        if (clears_counters(work)) run(work, at, made, counters);
+    run(work_[step], at, made, counters);
+  }
+
  private:
   struct Place {
     enum class Kind : uint8_t { kInput, kOutput, kArena, kCounters, kMade, kScalar, kBits };
@@ -287,11 +306,15 @@ class CudaCall final : public FastCall {
     return p.at;
   }
 
+  static bool clears_counters(const Work& work) {
+    return work.kind == ResolvedStep::Kind::kZero && work.to.kind == Place::Kind::kCounters;
+  }
+
   void run(const Work& work, const FastAddresses& at, std::vector<AtenValue>& made, CudaPointer counters) const {
     if (work.kind == ResolvedStep::Kind::kAten) return run_aten(work, at, made, counters);
     const auto address = [&](const Place& p) { return value(p, at, made, counters); };
     if (work.kind == ResolvedStep::Kind::kZero) {
-      if (work.to.kind == Place::Kind::kCounters && counters != 0) return;
+      if (clears_counters(work) && counters != 0) return;
       return session_->fill(address(work.to), 0, work.bytes, at.stream);
     }
     if (work.kind == ResolvedStep::Kind::kCopy)

@@ -46,6 +46,11 @@ class FastCall {
   virtual bool serves(const uint64_t* inputs) const = 0;
   // Throws Error if a launch fails.
   virtual void start(const FastAddresses& at) const = 0;
+  // The steps of the resolved call that do something, by their place in it, for measuring each alone. The counters of
+  // launches are the call's own, and are not cleared by a step.
+  virtual std::vector<size_t> steps() const = 0;
+  // Starts one of them, when those before it have been started once. Not for segments by ATen.
+  virtual void start_step(size_t step, const FastAddresses& at) const = 0;
 
   std::string name;                  // of the program, for profilers
   std::vector<FastTensor> outputs;   // those that the caller allocates, in order

@@ -111,12 +111,7 @@ void time_on_gpu(const TimedProgram& p, const std::shared_ptr<Device>& device, i
 
   const ResolvedCall call = with_fast_outputs(resolved);
   const auto whole = make_fast_call(call, kernels, p.arguments, device);
-  std::vector<std::unique_ptr<FastCall>> steps;
-  for (const ResolvedStep& step : call.steps) {
-    ResolvedCall only = call;
-    only.steps = {step};
-    steps.push_back(make_fast_call(only, kernels, p.arguments, device));
-  }
+  const std::vector<size_t> steps = whole->steps();
   std::vector<RunTensor> outputs;
   std::vector<uint64_t> out_addresses, scalars;
   for (const FastTensor& o : whole->outputs) {
@@ -132,7 +127,7 @@ void time_on_gpu(const TimedProgram& p, const std::shared_ptr<Device>& device, i
                          .stream = nullptr};
   const std::function<void()> all = [&] { whole->start(at); };
   std::vector<std::function<void()>> parts;
-  for (const auto& step : steps) parts.emplace_back([&at, &step] { step->start(at); });
+  for (const size_t step : steps) parts.emplace_back([&at, &whole, step] { whole->start_step(step, at); });
 
   const double wait_whole = clock.wait_for({&all, 1}), wait_parts = clock.wait_for(parts);
   std::vector<double> whole_us, host_us;
@@ -143,8 +138,10 @@ void time_on_gpu(const TimedProgram& p, const std::shared_ptr<Device>& device, i
     host_us.push_back(once.host_us);
     const GpuClock::Measured each = clock.measure(parts, wait_parts);
     sums.begin();
-    for (size_t i = 0; i < parts.size(); ++i)
-      sums.add(name_of(call.steps[i], kernels), call.steps[i].kind == ResolvedStep::Kind::kLaunch, each.parts_us[i]);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const ResolvedStep& step = call.steps[steps[i]];
+      sums.add(name_of(step, kernels), step.kind == ResolvedStep::Kind::kLaunch, each.parts_us[i]);
+    }
   }
   t.whole_us = Spread::of(std::move(whole_us));
   t.host_us = Spread::of(std::move(host_us));

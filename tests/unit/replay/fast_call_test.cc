@@ -280,6 +280,35 @@ TEST(FastCall, ClearsCountersOncePerStream) {
   EXPECT_EQ(std::ranges::count(session.started.back().arguments, own), 1);
 }
 
+// For measuring: a launch that is started alone has cleared counters too, and no step of its own clears them.
+TEST(FastCall, AStepThatIsStartedAloneCountsFromZero) {
+  const auto made = make(kCounting);
+  ASSERT_NE(made->call, nullptr);
+  NotingSession& session = made->gpu->starts;
+  session.counts.assign(8, session.counts.at(0));
+  const auto steps = made->call->steps();
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(made->resolved.steps[steps[0]].kind, ResolvedStep::Kind::kLaunch);
+  const uint64_t input = 0x1000, output = 0x2000, arena = 0x3000;
+  int streams[2] = {};
+  const auto start = [&](int* stream) {
+    session.cleared.clear();
+    made->call->start_step(
+        steps[0], {.inputs = &input, .outputs = &output, .arena = arena, .scalars = nullptr, .stream = stream});
+    return session.cleared.size();
+  };
+  EXPECT_EQ(start(&streams[0]), 1u);
+  const auto own = session.cleared.at(0).first;
+  EXPECT_EQ(std::ranges::count(session.started.back().arguments, own), 1);
+  EXPECT_EQ(start(&streams[0]), 0u);
+  EXPECT_EQ(std::ranges::count(session.started.back().arguments, own), 1);
+  // On another stream they lie in the arena, and are cleared each time.
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(start(&streams[1]), 1u);
+    EXPECT_EQ(std::ranges::count(session.started.back().arguments, session.cleared.at(0).first), 1);
+  }
+}
+
 TEST(FastCall, CountersThatCannotBeClearedAreFreedAndMadeAgain) {
   const auto made = make(kCounting);
   ASSERT_NE(made->call, nullptr);
