@@ -1,6 +1,7 @@
 // The oracle for the decisions of the automatic plan: laws that hold whatever the kernels compute. A slip in a scheduler or
 // in the cut mostly leaves a plan that is right and slow, so the results alone do not show it.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -111,12 +112,28 @@ class Laws {
     }
   }
 
-  // Reads at most one tensor, whose elements have no more bits, and computes nothing of it.
+  // Reads at most one tensor that is not stretched or filled, whose elements have no more bits, and computes nothing of it, or
+  // adds, multiplies and compares.
   bool is_cheap(const Op& op) const {
+    static constexpr std::array kLight{OpKind::kNeg, OpKind::kAbs,     OpKind::kAdd,     OpKind::kSub,
+                                       OpKind::kMul, OpKind::kMinimum, OpKind::kMaximum, OpKind::kWhere};
+    if (std::ranges::count(kLight, op.kind) > 0) {
+      std::set<ValueId> whole;
+      for (ValueId v : op.operands)
+        if (v && g_.is_tensor(v) && !is_stretched(v)) whole.insert(v);
+      return whole.empty() || (whole.size() == 1 && bits(g_[*whole.begin()].dtype) <= bits(g_[op.results[0]].dtype));
+    }
     const auto reads = std::ranges::count_if(op.operands, [&](ValueId v) { return v && g_.is_tensor(v); });
     if (reads == 0) return op.kind == OpKind::kFull || op.kind == OpKind::kIota;
     if (op.kind == OpKind::kCast) return is_widening(op);
     return reads == 1 && demands(op.kind, kMetadata);
+  }
+  bool is_stretched(ValueId v) const {
+    const Op& made = g_[g_[v].def];
+    if (made.kind == OpKind::kCast) return is_stretched(made.operands[0]);
+    static constexpr std::array kStretching{OpKind::kFull, OpKind::kIota, OpKind::kBroadcast, OpKind::kBroadcastInDim,
+                                            OpKind::kExpand};
+    return std::ranges::count(kStretching, made.kind) > 0;
   }
   bool is_widening(const Op& op) const {
     return op.kind == OpKind::kCast && bits(g_[op.operands[0]].dtype) < bits(g_[op.results[0]].dtype);

@@ -3,11 +3,34 @@
 #include <algorithm>
 #include <ranges>
 
+#include "ir/domain/axis_relation.h"
 #include "ir/infer/is_library.h"
 #include "ir/infer/product_call.h"
 #include "ir/table/families.h"
 
 namespace fusebox {
+namespace {
+
+// Such ops that stand one behind the other and are made again where they are read, at most.
+constexpr int kMostArithmetic = 4;
+
+bool is_arithmetic(OpKind kind) {
+  switch (kind) {
+    case OpKind::kNeg:
+    case OpKind::kAbs:
+    case OpKind::kAdd:
+    case OpKind::kSub:
+    case OpKind::kMul:
+    case OpKind::kMinimum:
+    case OpKind::kMaximum:
+    case OpKind::kWhere:
+      return true;
+    default:  // any other: it costs more, or makes fewer bytes than it reads
+      return false;
+  }
+}
+
+}  // namespace
 
 Stretches::Stretches(const Graph& g, const Defects& defects)
     : g_(g), defects_(defects), readers_(uses(g)), positions_(g.ops.size(), kNowhere), is_output_(g.values.size()) {
@@ -15,15 +38,22 @@ Stretches::Stretches(const Graph& g, const Defects& defects)
     if (g[op].kind != OpKind::kInput && !g[op].results.empty() && g.is_tensor(g[op].results[0])) {
       positions_[op.index] = order_.size();
       order_.push_back(op);
+      arithmetic_.push_back(is_arithmetic(g[op].kind)     ? arithmetic_on(op)
+                            : g[op].kind == OpKind::kCast ? arithmetic_behind(g[op].operands[0])
+                                                          : 0);
       is_cheap_.push_back(is_cheap(op));
     }
   for (const OutputRef& out : outputs(g)) is_output_[out.value.index] = true;
 }
 
-// Whether the op is computed again wherever it is read: its operand has no more bytes than its result, and it costs little or
-// is read once.
+// Whether the op is computed again wherever it is read: its large operand, if it has one, has no more bytes than its result,
+// and it costs little or is read once.
 bool Stretches::is_cheap(OpId op) const {
   const Op& o = g_[op];
+  // What one reader wants in memory anyway is as many bytes for the others.
+  if (is_arithmetic(o.kind) && arithmetic_[positions_[op.index]] <= kMostArithmetic)
+    return std::ranges::none_of(readers_[o.results[0].index],
+                                [&](OpId reader) { return wants_memory(o.results[0], reader); });
   switch (o.kind) {
     case OpKind::kFull:
     case OpKind::kIota:
@@ -34,7 +64,7 @@ bool Stretches::is_cheap(OpId op) const {
       return true;
     case FUSEBOX_RANDOM_OPS: {  // of one reader, which is computed once: no number is made twice
       const auto& readers = readers_[o.results[0].index];
-      return readers.size() == 1 && !is_cheap(readers[0]);
+      return readers.size() == 1 && (is_arithmetic(g_[readers[0]].kind) || !is_cheap(readers[0]));
     }
     case OpKind::kCast:
       return bits(g_[o.operands[0]].dtype) < bits(g_[o.results[0]].dtype);
@@ -44,9 +74,51 @@ bool Stretches::is_cheap(OpId op) const {
   }
 }
 
+int Stretches::arithmetic_on(OpId op) const {
+  const Op& o = g_[op];
+  ValueId large;
+  for (ValueId v : o.operands) {
+    if (!v || !g_.is_tensor(v) || is_small(v) || v == large) continue;
+    if (large) return kMostArithmetic + 1;
+    large = v;
+  }
+  if (!large) return 1;
+  return bits(g_[large].dtype) > bits(g_[o.results[0]].dtype) ? kMostArithmetic + 1 : arithmetic_behind(large) + 1;
+}
+
+int Stretches::arithmetic_behind(ValueId v) const {
+  const Op& made = g_[g_[v].def];
+  if (is_random(made.kind)) return kMostArithmetic;
+  const size_t at = positions_[g_[v].def.index];
+  return at == kNowhere ? 0 : arithmetic_[at];
+}
+
+bool Stretches::is_small(ValueId v) const {
+  switch (g_[g_[v].def].kind) {
+    case OpKind::kFull:
+    case OpKind::kIota:
+    case OpKind::kBroadcast:
+    case OpKind::kBroadcastInDim:
+    case OpKind::kExpand:
+      return true;
+    case OpKind::kCast:
+      return is_small(g_[g_[v].def].operands[0]);
+    default:  // any other: it may be of any size
+      return false;
+  }
+}
+
 bool Stretches::is_taken_in(size_t at, ValueId v, OpId reader) const {
   const bool may_repeat = !is_output_[v.index] || defects_.has(Defect::kCutOutputAgain);
-  return is_cheap_[at] && may_repeat && !is_library(g_, g_[reader]);
+  return is_cheap_[at] && may_repeat && !wants_memory(v, reader);
+}
+
+bool Stretches::wants_memory(ValueId v, OpId reader) const {
+  const Op& o = g_[reader];
+  if (is_library(g_, o)) return true;
+  for (size_t i = 0; i < o.operands.size(); ++i)
+    if (o.operands[i] == v && reads_by_data(g_, o, i)) return true;
+  return false;
 }
 
 // By op: whether it is one of these.
@@ -62,15 +134,14 @@ std::vector<bool> Stretches::needed_of(Stretch s) const {
   for (size_t i = s.end; i-- > s.begin;)
     for (ValueId v : g_[order_[i]].results) {
       bool is_read = false, is_made_again = false;
-      // An op that ATen alone computes reads its operands from memory.
       bool is_stored = is_output_[v.index];
       for (OpId reader : readers_[v.index]) {
         const size_t at = positions_[reader.index];
         if (at == kNowhere) continue;
         const bool is_outside = at < s.begin || at >= s.end;
         is_read = is_read || is_outside || again[at - s.begin];
-        is_made_again = is_made_again || (is_outside ? !is_library(g_, g_[reader]) : again[at - s.begin]);
-        is_stored = is_stored || (is_outside && is_library(g_, g_[reader]));
+        is_made_again = is_made_again || (is_outside ? !wants_memory(v, reader) : again[at - s.begin]);
+        is_stored = is_stored || (is_outside && wants_memory(v, reader));
       }
       again[i - s.begin] = again[i - s.begin] || (is_made_again && is_cheap_[i] && !is_output_[v.index]);
       needed[v.index] = is_stored || (is_read && !is_cheap_[i]);

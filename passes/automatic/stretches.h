@@ -1,8 +1,8 @@
 // Stretches of a fusion: runs of its tensor ops in canonical order. They are what `cut` chooses among. The functions here
 // say which ops a stretch computes, what it reads and stores, and whether one kernel may have all of that.
 //
-// A stretch leaves out ops that only other stretches need, and takes in cheap ops before it: an up-cast, a broadcast or a
-// constant tensor is computed again where it is read.
+// A stretch leaves out ops that only other stretches need, and takes in cheap ops before it: an up-cast, a broadcast, a
+// constant tensor or a little arithmetic on one large tensor is computed again where it is read.
 //
 //   const Stretches all(fusion, defects);
 //   const std::vector<bool> needed = all.needed_of({0, all.size()});
@@ -56,8 +56,17 @@ class Stretches {
   static constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
 
   bool is_cheap(OpId op) const;
+  // The ops of arithmetic that stand one behind the other, this one the last. More than are made again if it reads two large
+  // tensors, or one of more bytes than it makes.
+  int arithmetic_on(OpId op) const;
+  // The same of what makes a tensor; of random numbers as many as are made again, so that nothing is made of them twice.
+  int arithmetic_behind(ValueId v) const;
+  // Whether the tensor is stretched to its size, or filled: it is read from fewer bytes, or from none.
+  bool is_small(ValueId v) const;
   // Whether a stretch that begins behind the op at this position takes it in, because `reader` reads its result `v`.
   bool is_taken_in(size_t at, ValueId v, OpId reader) const;
+  // Whether the reader finds the tensor's elements in memory: ATen alone computes it, or data tell it which ones.
+  bool wants_memory(ValueId v, OpId reader) const;
   std::vector<bool> among(const std::vector<OpId>& ops) const;
 
   const Graph& g_;
@@ -65,6 +74,7 @@ class Stretches {
   std::vector<std::vector<OpId>> readers_;
   std::vector<OpId> order_;        // the ops that make tensors
   std::vector<size_t> positions_;  // by op: its position in the order
+  std::vector<int> arithmetic_;    // by position
   std::vector<bool> is_cheap_;     // by position
   std::vector<bool> is_output_;
 };
