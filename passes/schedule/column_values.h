@@ -13,9 +13,12 @@
 
 namespace fusebox {
 
-// The results of ops, in order. Each lies between something that costs more than arithmetic and the ops of all places.
+// The results of ops, in order. Each lies between something that costs more than arithmetic and the ops of all places. What has
+// an element for some of the kept axes alone is none of them: loops over the others would make it once more for each.
 std::vector<ValueId> made_once_for_columns(const Graph& g, const ReductionSpace& space);
 // Whether the tensor has no element for each place of a column, and one for each of all kept axes.
 bool is_of_whole_columns(const Graph& g, const ReductionSpace& space, ValueId v);
+// The bytes that a thread keeps of them for an element of a column, with the inputs of whole columns.
+int64_t once_bytes(const Graph& g, const ReductionSpace& space);
 
 }  // namespace fusebox

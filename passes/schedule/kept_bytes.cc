@@ -29,10 +29,10 @@ void each_kept(const Graph& g, const ReductionSpace& space, const F& f) {
 }
 
 template <class Counts>
-int64_t bytes_of_full_inputs(const Graph& g, const ReductionSpace& space, const Counts& counts) {
+int64_t bytes_of_full_inputs(const Graph& g, const ReductionSpace& space, const Counts& counts, int64_t least = 1) {
   int64_t bytes = 0;
   for (ValueId v : space.full_inputs(g))
-    if (counts(v)) bytes += size_bytes(g[v].dtype);
+    if (counts(v)) bytes += std::max(size_bytes(g[v].dtype), least);
   return std::max<int64_t>(bytes, 1);
 }
 
@@ -83,7 +83,13 @@ int64_t most_kept_bytes(const Graph& g, const ReductionSpace& space) {
   return *std::ranges::max_element(behind);
 }
 
-int64_t repeated_bytes(const Graph& g, const ReductionSpace& space) {
+int64_t widest_kept_bytes(const Graph& g, const ReductionSpace& space) {
+  int64_t bytes = kRegister;
+  each_kept(g, space, [&](ValueId v, int, int) { bytes = std::max(bytes, size_bytes(g[v].dtype)); });
+  return bytes;
+}
+
+int64_t repeated_bytes(const Graph& g, const ReductionSpace& space, int64_t least) {
   std::vector<std::set<int>> needed(g.values.size());  // the passes, by value
   for (const OutputRef& out : outputs(g))
     if (g.is_tensor(out.value)) needed[out.value.index].insert(space.depth_of(out.value));
@@ -95,7 +101,7 @@ int64_t repeated_bytes(const Graph& g, const ReductionSpace& space) {
       if (v && g.is_tensor(v) && reads_by_loops(g, ops[i], v))
         needed[v.index].insert(needed[made.index].begin(), needed[made.index].end());
   }
-  return bytes_of_full_inputs(g, space, [&](ValueId v) { return needed[v.index].size() > 1; });
+  return bytes_of_full_inputs(g, space, [&](ValueId v) { return needed[v.index].size() > 1; }, least);
 }
 
 bool makes_again_cheaply(const Graph& g, const ReductionSpace& space) {

@@ -19,8 +19,11 @@ int64_t row_bytes(const Graph& g, const ReductionSpace& space);
 int64_t kept_bytes(const Graph& g, const ReductionSpace& space);
 // The most at once, between two passes.
 int64_t most_kept_bytes(const Graph& g, const ReductionSpace& space);
-// Of the inputs alone that several passes need, if each pass makes anew what it needs. At least 1.
-int64_t repeated_bytes(const Graph& g, const ReductionSpace& space);
+// Of the inputs alone that several passes need, if each pass makes anew what it needs; of each input at least `least`. At
+// least 1.
+int64_t repeated_bytes(const Graph& g, const ReductionSpace& space, int64_t least = 1);
+// Of the widest value that several passes need. At least a register.
+int64_t widest_kept_bytes(const Graph& g, const ReductionSpace& space);
 // Whether a thread loses little if it computes again, in every pass, what it makes of the inputs.
 bool makes_again_cheaply(const Graph& g, const ReductionSpace& space);
 // The same without elementary functions, not even approximations.

@@ -10,12 +10,16 @@
 namespace fusebox {
 namespace {
 
+// Of what a thread keeps of a column beside its elements, the bytes that kOtherRegisters have room for: mean, reciprocal and two
+// weights of batch norm.
+constexpr int64_t kOnceOfOthers = 16;
+
 // What a block may have.
 struct Limits {
-  int64_t bytes = 1;    // that it reads side by side, unless columns are short
-  int64_t threads = 1;  // at most
-  int64_t cluster = 1;  // blocks that share columns, at most
-  int64_t held = 1;     // blocks that a multiprocessor holds, at least
+  int64_t bytes = 1;       // that it reads side by side, unless columns are short
+  int64_t threads = 1;     // at most
+  int64_t cluster = 1;     // blocks that share columns, at most
+  int64_t least_held = 1;  // blocks that a multiprocessor holds
 };
 
 class ColumnKeeper {
@@ -37,7 +41,7 @@ class ColumnKeeper {
     while (k_.lanes < most_lanes &&
            (threads() < device_.warp || (threads() < kThreadsOfColumns / 2 && blocks_of(2 * k_.lanes) >= 2 * all)))
       k_.lanes *= 2;
-    const auto is_held = [&] { return threads() <= limits.threads && held() >= limits.held; };
+    const auto is_held = [&] { return threads() <= limits.threads && held() >= limits.least_held; };
     while (!is_held() && k_.cluster < limits.cluster) share(k_.chunks, 2 * k_.cluster);
     // Few columns: more blocks share each, then more threads.
     while (blocks() < all && threads() > kThreadsOfColumns / 2 && limits.cluster > 1 && k_.cluster < kBlocksOfCluster)
@@ -60,7 +64,10 @@ class ColumnKeeper {
   }
 
   int64_t threads() const { return k_.lanes * k_.warps; }
-  int64_t registers() const { return ceil_div(bytes_.kept * k_.chunks * columns_.vector, 4) + kOtherRegisters; }
+  int64_t registers() const {
+    const int64_t once = std::max<int64_t>(bytes_.once - kOnceOfOthers, 0);
+    return ceil_div((bytes_.kept * k_.chunks + once) * columns_.vector, 4) + kOtherRegisters;
+  }
   int64_t blocks_of(int64_t lanes) const {
     Columns columns = columns_;
     columns.lanes = lanes;
@@ -75,15 +82,16 @@ class ColumnKeeper {
   KeptColumns k_;
 };
 
-// `held`: the blocks that a multiprocessor holds, at least.
-std::optional<KeptColumns> keep_bytes(Columns columns, ColumnBytes bytes, int64_t held,
+std::optional<KeptColumns> keep_bytes(Columns columns, ColumnBytes bytes, int64_t least_held,
                                       const DeviceProperties& device) {
   for (const int64_t threads : {kThreadsOfColumns, kThreadsOfFewRows})
     for (int64_t side = kBytesOfLine; side >= kBytesOfSector; side /= 2)
-      if (auto k = ColumnKeeper(columns, bytes, device).choose({side, threads, kBlocksOfCluster / 2, held})) return k;
+      if (auto k = ColumnKeeper(columns, bytes, device).choose({side, threads, kBlocksOfCluster / 2, least_held}))
+        return k;
   // Many threads have fewer registers for the sums of an access.
   columns.vector = std::min<int64_t>(columns.vector, kVectorOfColumns);
-  return ColumnKeeper(columns, bytes, device).choose({kBytesOfSector, device.block_threads, kBlocksOfCluster, held});
+  return ColumnKeeper(columns, bytes, device)
+      .choose({kBytesOfSector, device.block_threads, kBlocksOfCluster, least_held});
 }
 
 }  // namespace
@@ -95,6 +103,7 @@ std::optional<KeptColumns> keep_columns(const Columns& columns, ColumnBytes byte
     Columns shared = columns;
     shared.vector = k->vector;
     shared.lanes = k->lanes;
+    // Then a multiprocessor would have no more blocks.
     const bool are_at_once = shared.blocks() * k->cluster <= device.multiprocessors * k->blocks;
     if (are_at_once || (k->blocks >= kLeastHeld && !bytes.are_made_by_arithmetic)) return k;
   }

@@ -20,6 +20,7 @@ struct ColumnBytes {
   int64_t kept = 1;  // that a thread keeps of an element
   // The same if it keeps what it loaded, and makes again what each pass needs of it. 0: it cannot.
   int64_t inputs = 0;
+  int64_t once = 0;                     // that it keeps of a column beside its elements
   bool are_made_by_arithmetic = false;  // what is made again, without elementary functions
 };
 
@@ -33,8 +34,8 @@ struct KeptColumns {
   bool keeps_inputs = false;
 };
 
-// Nothing if no cluster holds a column. `columns.lanes` is not read. Inputs are kept where a multiprocessor then holds more of
-// the blocks, so that some load or store while others exchange. On an H200, batch norm of [7007, 1584] in bf16 took 52.5 µs by
+// Nothing if no cluster holds a column. `columns.lanes` is not read. Inputs are kept where no block holds what is made of them,
+// and where a multiprocessor then holds more of the blocks, so that some load or store while others exchange. On an H200, batch norm of [7007, 1584] in bf16 took 52.5 µs by
 // one block of each multiprocessor, 40.2 by two that keep inputs, and 30.7 by four; of [16384, 4096] 255 by one, and 151 by
 // two. If elementary functions are made again, this pays only for blocks that would be alone: softmax of [2048, 8192] took
 // 43.5 µs by two blocks, and 50.1 by four that keep inputs; batch norm 51.8 and 41.7.

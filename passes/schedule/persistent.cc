@@ -1,5 +1,6 @@
 // Rows that are read again after they have been reduced: softmax, normalisations. A row that fits stays in the registers
-// of a block, which reads it once. A longer one, and one whose kept axes lie innermost, is read again in each pass.
+// of a block or of a cluster, which reads it once; so does a column whose kept axes lie innermost. A longer one is read again
+// in each pass.
 #include "passes/schedule/reduction_choices.h"
 #include "passes/schedule/reduction_loops.h"
 #include "passes/schedule/reduction_passes.h"

@@ -376,7 +376,8 @@ class Chooser : public ReductionFacts {
     if (!block) return std::nullopt;
     is_held_once_ = held(*block, kept) < kLeastHeld;
     if (kept.is_of_inputs)
-      block->blocks = std::max<int64_t>(held(*block, {bytes_in_registers(kept.bytes)}), 1);
+      block->blocks =
+          std::max<int64_t>(held(*block, {repeated_bytes(view_.fusion, space_, ceil_div(4, access_.vector))}), 1);
     else if (has_loads_of_few_clusters(*block))
       block->blocks = kLeastHeld;
     else if (are_many_clusters(cluster) && stores_rows())

@@ -4,6 +4,7 @@
 
 #include "ir/module/architecture.h"
 #include "passes/plan/kernel_plan.h"
+#include "passes/schedule/column_values.h"
 #include "passes/schedule/known_divisors.h"
 #include "passes/schedule/loop_space.h"
 #include "passes/schedule/reduction_limits.h"
@@ -69,11 +70,12 @@ int64_t ReductionFacts::bytes_in_registers(int64_t bytes) const { return std::ma
 ColumnBytes ReductionFacts::bytes_of_kept_columns() const {
   const Graph& g = view_.fusion;
   // What is made of a row takes the registers of the row.
-  const int64_t kept = std::min(kept_bytes(g, space_), 4 * loads_of_pass());
+  const int64_t kept = std::min(kept_bytes(g, space_), widest_kept_bytes(g, space_) * loads_of_pass());
   const bool may_repeat = makes_again_cheaply(g, space_) && are_passes_connected(g, space_);
   return {.load = widest_load(),
           .kept = bytes_in_registers(kept),
-          .inputs = may_repeat ? bytes_in_registers(repeated_bytes(g, space_)) : 0,
+          .inputs = may_repeat ? repeated_bytes(g, space_, ceil_div(4, access_.vector)) : 0,
+          .once = once_bytes(g, space_),
           .are_made_by_arithmetic = makes_again_by_arithmetic(g, space_)};
 }
 

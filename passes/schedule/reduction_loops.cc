@@ -100,7 +100,8 @@ class LoopPlanner {
       // A copy that is loaded a row ahead is one access, without a branch around single elements.
       const bool is_read_again = !has_parts_ && space_.passes_of(v).size() > 1;
       const bool is_batched = space_.is_full(v) && (!keeps_row_ || makes_again_ || is_read_again);
-      const bool is_kept = !space_.is_full(v) && rank_of(g_, v) > 0 && !is_overwritten(v) && is_broadcast(v);
+      const bool is_kept = !space_.is_full(v) && rank_of(g_, v) > 0 && !is_overwritten(v) &&
+                           (is_broadcast(v) || (makes_columns_once() && is_of_whole_columns(g_, space_, v)));
       const bool is_read_later = !space_.passes_of(v).contains(0);
       const bool is_late = keeps_few && is_read_later && rank_of(g_, v) > 0 && !is_overwritten(v);
       if (!is_vectorized && !is_batched && !is_kept && !is_late) continue;
@@ -261,11 +262,15 @@ class LoopPlanner {
     steps_.inline_most(others);
   }
 
-  // What a thread makes once for a whole column stands before its places. This costs registers, of which the only block of a
-  // multiprocessor has none to spare: batch norm of [20000, 700] in f16 took 77.3 µs so on an H200, and 70.7 otherwise.
+  // Whether what a thread makes for a whole column stands before its places. This costs registers, of which the only block of
+  // a multiprocessor has none to spare: batch norm of [20000, 700] in f16 took 77.3 µs so on an H200, and 70.7 otherwise.
+  bool makes_columns_once() const {
+    return keeps_row_ && !is_inner_ && h_.number("chunks") > 1 && (makes_again_ || h_.number("blocks") > 1);
+  }
+
   void inline_kept() {
     std::set<std::string> once;
-    if (!is_inner_ && h_.number("chunks") > 1 && (makes_again_ || h_.number("blocks") > 1)) {
+    if (makes_columns_once()) {
       for (ValueId v : made_once_for_columns(g_, space_)) once.insert(g_[v].name);
       for (const auto& [input, copies] : copies_)
         if (is_of_whole_columns(g_, space_, *find_value(g_, input))) once.insert(copies.begin(), copies.end());
