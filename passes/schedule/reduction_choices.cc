@@ -29,17 +29,19 @@ class Chooser : public ReductionFacts {
 
   // A row in registers. Nothing if no block holds one.
   std::optional<Heuristics> in_registers() {
-    if (const int64_t lanes = lanes_of_short_row())
+    // A thread has a row of one access for itself, and exchanges nothing.
+    if (const int64_t lanes = lanes_of_short_row(1))
       return plan("registers",
                   {.lanes = lanes,
                    .chunks = 1,
-                   .rows = rows_of_warps(lanes, std::min(kThreadsOfKeptRows, kMostKeptRows * lanes), 1),
+                   .rows = rows_of_warps(
+                       lanes, lanes == 1 ? kThreadsOfKeptRows : std::min(kThreadsOfKeptRows, kMostKeptRows * lanes), 1),
                    .longest = lanes * access_.vector - (view_.defects.has(Defect::kLongestShort) ? 1 : 0)});
     return in_block(0);
   }
 
   Heuristics in_strips(bool may_slice) {
-    if (const int64_t lanes = may_slice ? lanes_of_short_row() : 0) return in_lanes(lanes);
+    if (const int64_t lanes = may_slice ? lanes_of_short_row(2) : 0) return in_lanes(lanes);
     const int64_t accesses = std::max<int64_t>(ceil_div(sizes_.row, access_.vector), 1);
     const int64_t warp = view_.device.warp;
     const bool is_longest = accesses >= kManyAccesses && !has_moments();
@@ -475,8 +477,8 @@ class Chooser : public ReductionFacts {
 
   // The lanes of a row that has an access for each and leaves half of a warp idle, or more. 0 if it has more accesses, or
   // if all rows together do not fill a warp.
-  int64_t lanes_of_short_row() const {
-    const int64_t lanes = std::max<int64_t>(power_of_two_from(ceil_div(sizes_.row, access_.vector)), 2);
+  int64_t lanes_of_short_row(int64_t least) const {
+    const int64_t lanes = std::max(power_of_two_from(ceil_div(sizes_.row, access_.vector)), least);
     return lanes < view_.device.warp && sizes_.rows >= view_.device.warp / lanes ? lanes : 0;
   }
 

@@ -131,13 +131,14 @@ class Splitter {
       vector_ > 1 || ends_known ? steps_.split_outer(ref_, k, chunks, r, w) : steps_.split(ref_, k, chunks, w, r);
     }
     result_.last_shared = z.empty() ? b : z;
+    const bool is_of_one_thread = h_.number("lanes") == 1;
     add(b, ParallelType::kGridX);
     add(g, shared_axis(!b.empty()));
     for (const std::string& loop : walk) add(loop);
-    add(z, ParallelType::kBlockZ);
+    add(z, is_of_one_thread ? ParallelType::kBlockX : ParallelType::kBlockZ);
     if (vector_ > 1 || ends_known) add(r);
-    add(w, ParallelType::kBlockY);
-    add(l, ParallelType::kBlockX);
+    add(w, is_of_one_thread ? ParallelType::kSerial : ParallelType::kBlockY);
+    add(l, is_of_one_thread ? ParallelType::kSerial : ParallelType::kBlockX);
     // Rows of one warp end in the middle of it, so its lanes would take both branches. On an H100, rms norm of [44628, 57] in
     // f16 took 14.1 µs so, and 11.1 with a check of each access.
     const bool ends_within = h_.number("warps") == 1 && chunks <= kMostCheckedChunks;

@@ -339,7 +339,8 @@ std::vector<Carried> Evaluator::welford(const Op& op) {
     const Carried squares = in_sums(carried(op.operands[1])), counts = carried(op.operands[2]);
     count.value = at::sum(counts.value.expand(x.value.sizes()), axes);
     weights = counts.value.to(at::kDouble).expand(x.value.sizes());
-    inner = at::sum(squares.value.expand(x.value.sizes()), axes);
+    // A set without elements has no squares, whatever its operand says.
+    inner = at::sum(at::where(weights != 0, squares.value.expand(x.value.sizes()), 0.0), axes);
     inner_bound =
         squares.exact() ? no_bound().expand(inner.sizes()) : at::sum(squares.bound.expand(x.value.sizes()), axes);
   } else {

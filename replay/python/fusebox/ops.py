@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any, Sequence
 
 from fusebox import _fusebox
 from fusebox.enums import DataType, DtypeLike, dtype_word, dtype_word_or_none
 from fusebox.errors import FuseboxError
-from fusebox.fusion import Drawn
+from fusebox.fusion import Drawn, as_integer, as_integers, flag, integer
 from fusebox.generators import blocks_of, signed
 from fusebox.pointwise import Pointwise
 from fusebox.values import Operand, Scalar, Tensor, raw, raw_tensor, wrap
@@ -17,33 +16,13 @@ Dims = int | Sequence[int] | None
 Extents = Sequence[int | Scalar]
 
 
-def _as_integer(given: object) -> int | None:
-    """An integer as Python indexes with it, also NumPy's; None for a bool or anything else."""
-    if isinstance(given, bool) or not hasattr(type(given), "__index__"):
-        return None
-    number = operator.index(given)  # type: ignore[arg-type]
-    if not -(2**63) <= number < 2**63:
-        raise FuseboxError("E0104", "an integer does not fit 64 bits", str(number))
-    return number
-
-
-def _is_integers(given: object) -> bool:
-    return isinstance(given, (list, tuple)) or _as_integer(given) is not None
-
-
-def _integers(given: object, what: str) -> list[int]:
-    values = list(given) if isinstance(given, (list, tuple)) else [given]
-    integers = [i for i in map(_as_integer, values) if i is not None]
-    if len(integers) == len(values):
-        return integers
-    raise FuseboxError("E0207", f"{what} is an integer or a list of them", repr(given))
-
-
-def _integer(given: object, what: str) -> int:
-    integer = _as_integer(given)
-    if integer is not None:
-        return integer
-    raise FuseboxError("E0207", f"{what} is an integer", repr(given))
+def _axes(given: object, what: str) -> list[int]:
+    """One integer, or a list of them."""
+    one = as_integer(given)
+    numbers = as_integers(given) if one is None else [one]
+    if numbers is None:
+        raise FuseboxError("E0207", f"{what} is an integer or a list of them", repr(given))
+    return numbers
 
 
 def _real(given: object, what: str) -> float:
@@ -85,10 +64,10 @@ class Ops(Pointwise):
         return self._reduce("min", arg, dims, keepdim, dtype)
 
     def var(self, arg: Tensor, dims: Dims = None, correction: int = 1, keepdim: bool = False) -> Tensor:
-        return self._tensor(self._fd.program.var(raw_tensor(arg), self._dims(dims), _integer(correction, "correction"), bool(keepdim)))
+        return self._tensor(self._fd.program.var(raw_tensor(arg), self._dims(dims), integer(correction, "correction"), flag(keepdim, "keepdim")))
 
     def var_mean(self, arg: Tensor, dims: Dims = None, correction: int = 1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-        var, mean = self._fd.program.var_mean(raw_tensor(arg), self._dims(dims), _integer(correction, "correction"), bool(keepdim))
+        var, mean = self._fd.program.var_mean(raw_tensor(arg), self._dims(dims), integer(correction, "correction"), flag(keepdim, "keepdim"))
         return self._tensor(var), self._tensor(mean)
 
     def welford(self, arg: Tensor, dims: Dims = None) -> tuple[Tensor, Tensor, Tensor]:
@@ -98,10 +77,10 @@ class Ops(Pointwise):
 
     # -- metadata
     def broadcast(self, arg: Tensor, is_broadcast_dim: Sequence[bool]) -> Tensor:
-        return self._tensor(self._fd.program.broadcast(raw_tensor(arg), [bool(b) for b in _list(is_broadcast_dim, "is_broadcast_dim")]))
+        return self._tensor(self._fd.program.broadcast(raw_tensor(arg), [flag(b, "an element of is_broadcast_dim") for b in _list(is_broadcast_dim, "is_broadcast_dim")]))
 
     def broadcast_in_dim(self, arg: Tensor, shape: Extents, broadcast_dims: Sequence[int]) -> Tensor:
-        dims = _integers(broadcast_dims, "broadcast_dims")
+        dims = _axes(broadcast_dims, "broadcast_dims")
         return self._tensor(self._fd.program.shaped("broadcast_in_dim", raw_tensor(arg), _raw_list(shape, "shape"), dims))
 
     def reshape(self, arg: Tensor, new_shape: Extents) -> Tensor:
@@ -109,7 +88,7 @@ class Ops(Pointwise):
         return self._tensor(self._fd.program.shaped("reshape", raw_tensor(arg), _raw_list(new_shape, "new_shape"), []))
 
     def permute(self, arg: Tensor, dims: Sequence[int]) -> Tensor:
-        return self._tensor(self._fd.program.permute(raw_tensor(arg), _integers(dims, "dims")))
+        return self._tensor(self._fd.program.permute(raw_tensor(arg), _axes(dims, "dims")))
 
     def expand(self, arg: Tensor, shape: Extents) -> Tensor:
         """−1 keeps an extent."""
@@ -117,7 +96,7 @@ class Ops(Pointwise):
 
     def squeeze(self, arg: Tensor, dims: int | Sequence[int], squeeze_expanded: bool = False) -> Tensor:
         """Drops these axes; none if the list is empty."""
-        return self._tensor(self._fd.program.squeeze(raw_tensor(arg), _integers(dims, "dims"), bool(squeeze_expanded)))
+        return self._tensor(self._fd.program.squeeze(raw_tensor(arg), _axes(dims, "dims"), flag(squeeze_expanded, "squeeze_expanded")))
 
     def slice(self, arg: Tensor, start_indices: Extents, end_indices: Extents, strides: Extents | None = None) -> Tensor:
         """A negative index counts from the end. An index beyond an end stops there. An end before its start leaves nothing."""
@@ -127,11 +106,11 @@ class Ops(Pointwise):
 
     def stride_order(self, arg: Tensor, stride_order: Sequence[int]) -> Tensor:
         """stride_order[i] is the place of axis i among the strides, 0 the smallest."""
-        return self._tensor(self._fd.program.stride_order(raw_tensor(arg), _integers(stride_order, "stride_order")))
+        return self._tensor(self._fd.program.stride_order(raw_tensor(arg), _axes(stride_order, "stride_order")))
 
     # -- sizes
     def size(self, arg: Tensor, dim: int) -> Scalar:
-        scalar = wrap(self._fd, self._fd.program.size(raw_tensor(arg), _integer(dim, "dim")))
+        scalar = wrap(self._fd, self._fd.program.size(raw_tensor(arg), integer(dim, "dim")))
         assert isinstance(scalar, Scalar)
         return scalar
 
@@ -186,22 +165,22 @@ class Ops(Pointwise):
         return self._tensor(self._fd.program.pad(raw_tensor(arg), _raw_list(pad_widths, "pad_widths"), raw(value)))
 
     def cat(self, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-        return self._tensor(self._fd.program.cat([raw_tensor(t) for t in _list(tensors, "tensors")], _integer(dim, "dim")))
+        return self._tensor(self._fd.program.cat([raw_tensor(t) for t in _list(tensors, "tensors")], integer(dim, "dim")))
 
     def select(self, arg: Tensor, index: int | Scalar, dim: int) -> Tensor:
-        return self._tensor(self._fd.program.indexed("select", raw_tensor(arg), raw(index), _integer(dim, "dim")))
+        return self._tensor(self._fd.program.indexed("select", raw_tensor(arg), raw(index), integer(dim, "dim")))
 
     def index_select(self, arg: Tensor, index: Tensor, dim: int) -> Tensor:
-        return self._tensor(self._fd.program.indexed("index_select", raw_tensor(arg), raw_tensor(index), _integer(dim, "dim")))
+        return self._tensor(self._fd.program.indexed("index_select", raw_tensor(arg), raw_tensor(index), integer(dim, "dim")))
 
     def gather(self, arg: Tensor, index: Tensor, dim: int) -> Tensor:
-        return self._tensor(self._fd.program.indexed("gather", raw_tensor(arg), raw_tensor(index), _integer(dim, "dim")))
+        return self._tensor(self._fd.program.indexed("gather", raw_tensor(arg), raw_tensor(index), integer(dim, "dim")))
 
     def take_along_axis(self, arg: Tensor, index: Tensor, dim: int) -> Tensor:
-        return self._tensor(self._fd.program.indexed("take_along_axis", raw_tensor(arg), raw_tensor(index), _integer(dim, "dim")))
+        return self._tensor(self._fd.program.indexed("take_along_axis", raw_tensor(arg), raw_tensor(index), integer(dim, "dim")))
 
     def scatter(self, arg: Tensor, index: Tensor, src: Operand, dim: int) -> Tensor:
-        return self._tensor(self._fd.program.scatter(raw_tensor(arg), raw_tensor(index), raw(src), _integer(dim, "dim")))
+        return self._tensor(self._fd.program.scatter(raw_tensor(arg), raw_tensor(index), raw(src), integer(dim, "dim")))
 
     # -- ops that ATen alone computes, each in a segment of its own. Operands have one dtype, as in torch; E0204 otherwise, and cast helps. A
     # kernel that is scheduled by hand refuses them (E0321).
@@ -237,30 +216,30 @@ class Ops(Pointwise):
 
     def cumsum(self, arg: Tensor, dim: int, dtype: DtypeLike = DataType.Null) -> Tensor:
         """Sums of the elements up to each. Integers and bool give Int; narrow floats are accumulated in Float."""
-        return self._library("cumsum", [raw_tensor(arg)], _integer(dim, "dim"), dtype=dtype)[0]
+        return self._library("cumsum", [raw_tensor(arg)], integer(dim, "dim"), dtype=dtype)[0]
 
     def cumprod(self, arg: Tensor, dim: int, dtype: DtypeLike = DataType.Null) -> Tensor:
         """Products of the elements up to each, with the dtypes of cumsum."""
-        return self._library("cumprod", [raw_tensor(arg)], _integer(dim, "dim"), dtype=dtype)[0]
+        return self._library("cumprod", [raw_tensor(arg)], integer(dim, "dim"), dtype=dtype)[0]
 
     def cummin(self, arg: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         """(least element up to each, its index). The last of equal elements counts, and NaN is less than any."""
-        values, indices = self._library("cummin", [raw_tensor(arg)], _integer(dim, "dim"))
+        values, indices = self._library("cummin", [raw_tensor(arg)], integer(dim, "dim"))
         return values, indices
 
     def cummax(self, arg: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         """(largest element up to each, its index). The last of equal elements counts, and NaN is larger than any."""
-        values, indices = self._library("cummax", [raw_tensor(arg)], _integer(dim, "dim"))
+        values, indices = self._library("cummax", [raw_tensor(arg)], integer(dim, "dim"))
         return values, indices
 
     def argsort(self, arg: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
         """The indices that sort along `dim`. Equal elements always keep their order, also without `stable`. NaN is the largest."""
-        return self._library("argsort", [raw_tensor(arg)], _integer(dim, "dim"), flag=bool(descending))[0]
+        return self._library("argsort", [raw_tensor(arg)], integer(dim, "dim"), flag=flag(descending, "descending"))[0]
 
     def topk(self, arg: Tensor, k: int | Scalar, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
         """(the k largest or smallest elements, their indices), always sorted; equal elements keep their order. E0203 or E0407 if k is larger
         than the axis."""
-        values, indices = self._library("topk", [raw_tensor(arg), raw(k)], _integer(dim, "dim"), flag=bool(largest))
+        values, indices = self._library("topk", [raw_tensor(arg), raw(k)], integer(dim, "dim"), flag=flag(largest, "largest"))
         return values, indices
 
     def sdpfa_fwd(
@@ -276,7 +255,7 @@ class Ops(Pointwise):
         [n, h, s, v]. scale is 1/√e by default; with is_causal query i sees keys 0 to i. E0212 with dropout: there is no mask to give back."""
         self._no_dropout("sdpfa_fwd", dropout_p)
         operands = [raw_tensor(query), raw_tensor(key), raw_tensor(value), raw(scale)]
-        output, log_sumexp = self._library("sdpfa_fwd", operands, flag=bool(is_causal))
+        output, log_sumexp = self._library("sdpfa_fwd", operands, flag=flag(is_causal, "is_causal"))
         return output, log_sumexp
 
     def sdpfa_bwd(
@@ -294,7 +273,7 @@ class Ops(Pointwise):
         """Gradients of query, key and value. `output` and `log_sumexp` are what sdpfa_fwd gave for the same operands."""
         self._no_dropout("sdpfa_bwd", dropout_p)
         tensors = [raw_tensor(t) for t in (grad_output, query, key, value, output, log_sumexp)]
-        dq, dk, dv = self._library("sdpfa_bwd", [*tensors, raw(scale)], flag=bool(is_causal))
+        dq, dk, dv = self._library("sdpfa_bwd", [*tensors, raw(scale)], flag=flag(is_causal, "is_causal"))
         return dq, dk, dv
 
     def index_put_accumulate(self, acc: Tensor, index: Tensor, value: Tensor) -> Tensor:
@@ -304,7 +283,7 @@ class Ops(Pointwise):
     def scatter_add(self, arg: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:
         """torch.scatter_add: arg with every element of src added along `dim` at the place that index has for it, always in the order of the
         index. index has the extents of src. E0419 for an index outside of arg."""
-        return self._library("scatter_add", [raw_tensor(arg), raw_tensor(index), raw_tensor(src)], _integer(dim, "dim"))[0]
+        return self._library("scatter_add", [raw_tensor(arg), raw_tensor(index), raw_tensor(src)], integer(dim, "dim"))[0]
 
     def embedding_fwd(
         self,
@@ -323,7 +302,7 @@ class Ops(Pointwise):
         return self._tensor(self._fd.program.embedding(raw_tensor(input), raw_tensor(weight), norm, p))
 
     def triu(self, arg: Tensor, diagonal: int = 0) -> Tensor:
-        return self._tensor(self._fd.program.triu(raw_tensor(arg), _integer(diagonal, "diagonal")))
+        return self._tensor(self._fd.program.triu(raw_tensor(arg), integer(diagonal, "diagonal")))
 
     # -- helpers
     def _library(
@@ -334,7 +313,7 @@ class Ops(Pointwise):
 
     @staticmethod
     def _no_dropout(op: str, dropout_p: float | None) -> None:
-        if dropout_p:
+        if flag(dropout_p, "dropout_p"):
             raise FuseboxError("E0212", f"{op} has no dropout; multiply its output by a mask of uniform", op)
 
     def _random(
@@ -377,25 +356,25 @@ class Ops(Pointwise):
         """A word of 64 bits: a scalar, or an integer modulo 2^64."""
         if isinstance(given, Scalar):
             return given
-        return signed(int(given)) if isinstance(given, int) and not isinstance(given, bool) else _integer(given, what)
+        return signed(int(given)) if isinstance(given, int) and not isinstance(given, bool) else integer(given, what)
 
     def _blocks(self, extents: list[Any]) -> Scalar | Tensor | int:
         """Four elements are a block; a part of one counts."""
         elements: Any = 1
         for e in extents:
-            number = _as_integer(e)
+            number = as_integer(e)
             known = isinstance(elements, int) and number is not None
             elements = elements * number if known else e if elements == 1 else self.mul(elements, e)  # type: ignore[operator]
-        return blocks_of(elements) if _as_integer(elements) is not None else self.div(self.add(elements, 3), 4)
+        return blocks_of(elements) if as_integer(elements) is not None else self.div(self.add(elements, 3), 4)
 
     def _reduce(self, op: str, arg: Tensor, dims: object, keepdim: object, dtype: object) -> Tensor:
-        if dims is not None and not _is_integers(dims):
+        if dims is not None and not isinstance(dims, (list, tuple)) and as_integer(dims) is None:
             dims, dtype = None, dims  # (arg, dtype)
-        return self._tensor(self._fd.program.reduce(op, raw_tensor(arg), self._dims(dims), bool(keepdim), dtype_word_or_none(dtype)))  # type: ignore[arg-type]
+        return self._tensor(self._fd.program.reduce(op, raw_tensor(arg), self._dims(dims), flag(keepdim, "keepdim"), dtype_word_or_none(dtype)))  # type: ignore[arg-type]
 
     @staticmethod
     def _dims(dims: object) -> list[int]:
-        return [] if dims is None else _integers(dims, "dims")
+        return [] if dims is None else _axes(dims, "dims")
 
     def _tensor(self, value: _fusebox.Value) -> Tensor:
         return Tensor(self._fd, value)
