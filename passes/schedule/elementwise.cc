@@ -442,6 +442,9 @@ Heuristics choose(const ScheduleView& view, std::string_view scheduler, int64_t 
     const Vectors found = choose_vectors(view, h);
     // A slice may cut a chunk of several elements short; one element is in it or not.
     if (found.is_refused) return choose(view, scheduler, 1);
+    // Where no tensor moves in vectors, neighbouring threads take neighbouring elements.
+    const bool are_single = std::ranges::all_of(found.widths, [](int64_t width) { return width == 1; });
+    if (are_single && !found.copies.empty()) return choose(view, scheduler, 1, is_flat);
     const auto is_full = [&](int64_t width) { return width == vector; };
     const bool is_plan = found.schedule && found.multiples.empty() && std::ranges::all_of(found.widths, is_full);
     h.choices.insert(h.choices.end(), found.multiples.begin(), found.multiples.end());
