@@ -12,7 +12,7 @@
 #include "ir/step/step_applier.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
-#include "passes/automatic/cheapest_cut.h"
+#include "passes/automatic/cut_windows.h"
 #include "passes/automatic/left_behind.h"
 #include "passes/automatic/stretches.h"
 #include "passes/plan/parameters.h"
@@ -93,7 +93,8 @@ class Cutter {
         rebinder_(g, options.sizes),
         sizes_(g, options.sizes, options.defects),
         memory_(options.memory),
-        all_(g, options.defects) {}
+        all_(g, options.defects),
+        windows_(all_.independent(), kMostForBestCut) {}
 
   std::vector<CutPart> run() {
     if (all_.size() == 0) return {};
@@ -471,7 +472,7 @@ class Cutter {
 
   // From now on the stretch has memory of its own for the output, and costs a copy more.
   void try_own_memory(Stretch s, InPlaceRefusal output) {
-    if (cheapest_) cheapest_->raise(s, copy_cost(output));
+    windows_.raise(s, copy_cost(output));
     own_memory_[s].push_back(std::move(output));
   }
 
@@ -504,37 +505,43 @@ class Cutter {
 
   void refuse(Stretch s) {
     possible_[s] = false;
-    if (cheapest_) cheapest_->refuse(s);
+    windows_.refuse(s);
   }
 
   std::vector<Stretch> best_cut() {
     const Stretch whole{0, all_.size()};
     if (!own_memory_.contains(whole) && is_possible(whole)) return {whole};
-    if (all_.size() > kMostForBestCut) return longest_stretches();
-    if (!cheapest_) {
-      cheapest_.emplace(costs(), [this](Stretch s) { return is_possible(s); });
-      for (const auto& [s, known] : own_memory_)
-        for (const InPlaceRefusal& output : known) cheapest_->raise(s, copy_cost(output));
+    std::vector<Stretch> result;
+    for (size_t i = 0; i < windows_.size(); ++i) {
+      const Stretch ops = windows_[i];
+      if (ops.size() <= kMostForBestCut && !windows_.is_begun(i)) begin_window(i);
+      const auto cut = ops.size() > kMostForBestCut ? longest_stretches(ops) : windows_.cheapest(i);
+      result.insert(result.end(), cut.begin(), cut.end());
     }
-    return cheapest_->find();
-  }
-
-  // By end and begin: what each stretch costs.
-  std::vector<std::vector<double>> costs() const {
-    std::vector<double> of_values(g_.values.size());
-    for (size_t i = 0; i < of_values.size(); ++i)
-      if (g_.is_tensor(ValueId(i))) of_values[i] = bytes(ValueId(i));
-    std::vector<std::vector<double>> result(all_.size() + 1);
-    for (size_t end = 1; end <= all_.size(); ++end) result[end] = all_.costs_until(end, kLaunchBytes, of_values);
     return result;
   }
 
-  std::vector<Stretch> longest_stretches() {
+  // By end and begin: what each stretch of the window costs.
+  void begin_window(size_t i) {
+    const Stretch ops = windows_[i];
+    std::vector<double> of_values(g_.values.size());
+    for (size_t v = 0; v < of_values.size(); ++v)
+      if (g_.is_tensor(ValueId(v))) of_values[v] = bytes(ValueId(v));
+    std::vector<std::vector<double>> costs(ops.size() + 1);
+    for (size_t k = 1; k <= ops.size(); ++k)
+      costs[k] = all_.costs_until(ops.begin, ops.begin + k, kLaunchBytes, of_values);
+    windows_.begin(i, std::move(costs), [this](Stretch s) { return is_possible(s); });
+    for (const auto& [s, known] : own_memory_)
+      if (s.begin >= ops.begin && s.end <= ops.end)
+        for (const InPlaceRefusal& output : known) windows_.raise(s, copy_cost(output));
+  }
+
+  std::vector<Stretch> longest_stretches(Stretch ops) {
     std::vector<Stretch> stretches;
-    for (size_t begin = 0; begin < all_.size(); begin = stretches.back().end) {
+    for (size_t begin = ops.begin; begin < ops.end; begin = stretches.back().end) {
       // A product of matrices takes its epilogue, whatever its length.
       const bool is_head = is_product(g_[all_.op(begin)].kind);
-      size_t length = std::min(is_head ? kLongestEpilogue : kLongestStretch, all_.size() - begin);
+      size_t length = std::min(is_head ? kLongestEpilogue : kLongestStretch, ops.end - begin);
       while (length > 1 && !is_possible({begin, begin + length})) length = is_head ? length - 1 : (length + 1) / 2;
       stretches.push_back({begin, begin + length});
     }
@@ -550,7 +557,7 @@ class Cutter {
   MemoryClasses memory_;
   Stretches all_;
   std::map<Stretch, bool> possible_;  // those that were asked for
-  std::optional<CheapestCut> cheapest_;
+  CutWindows windows_;
   std::set<Stretch> alone_;  // of one op, which runs without the cheap ops that it reads
   // Outputs that no schedule of the stretch can store over their inputs.
   std::map<Stretch, std::vector<InPlaceRefusal>> own_memory_;

@@ -191,10 +191,11 @@ std::vector<ValueId> Stretches::inputs_of(const std::vector<OpId>& ops) const {
   return read;
 }
 
-std::vector<double> Stretches::costs_until(size_t end, double of_launch, std::span<const double> of_values) const {
+std::vector<double> Stretches::costs_until(size_t first, size_t end, double of_launch,
+                                           std::span<const double> of_values) const {
   // What is needed of an op depends on its readers, which stand behind it, so where the stretch begins is no matter.
-  const std::vector<bool> needed = needed_of({0, end});
-  std::vector<double> costs(end);
+  const std::vector<bool> needed = needed_of({first, end});
+  std::vector<double> costs(end - first);
   std::vector<bool> taken(end), is_read(end);  // by position
   std::vector<ValueId> reads;                  // in id order
   std::vector<ValueId> stores;                 // the last first
@@ -204,7 +205,7 @@ std::vector<double> Stretches::costs_until(size_t end, double of_launch, std::sp
     taken[at] = true;
     open.push_back(at);
   };
-  for (size_t begin = end; begin-- > 0;) {
+  for (size_t begin = end; begin-- > first;) {
     const size_t stored_before = stores.size();
     for (ValueId v : std::views::reverse(g_[order_[begin]].results))
       if (needed[v.index]) stores.push_back(v);
@@ -226,11 +227,38 @@ std::vector<double> Stretches::costs_until(size_t end, double of_launch, std::sp
     }
     if (stores.empty()) continue;
     // In the order of ids and of ops: a sum of doubles depends on it.
-    costs[begin] = of_launch;
-    for (ValueId v : reads) costs[begin] += of_values[v.index];
-    for (ValueId v : std::views::reverse(stores)) costs[begin] += of_values[v.index];
+    double& cost = costs[begin - first];
+    cost = of_launch;
+    for (ValueId v : reads) cost += of_values[v.index];
+    for (ValueId v : std::views::reverse(stores)) cost += of_values[v.index];
   }
   return costs;
+}
+
+std::vector<Stretch> Stretches::independent() const {
+  // By position: the last op that reads what this one makes, or what cheap ops make of it where they are computed again.
+  std::vector<size_t> last(order_.size());
+  for (size_t at = order_.size(); at-- > 0;)
+    for (ValueId v : g_[order_[at]].results)
+      for (OpId reader : readers_[v.index])
+        if (const size_t to = positions_[reader.index]; to != kNowhere)
+          last[at] = std::max({last[at], to, is_cheap_[to] ? last[to] : 0});
+  std::vector<Stretch> result;
+  size_t begin = 0, last_reader = 0;  // of what the ops so far make
+  bool is_any = false;                // op that is not made again
+  for (size_t at = 0; at < order_.size(); ++at) {
+    is_any = is_any || !is_cheap_[at];
+    for (ValueId v : g_[order_[at]].results)
+      for (OpId reader : readers_[v.index])
+        if (const size_t to = positions_[reader.index]; to != kNowhere && !is_taken_in(at, v, reader))
+          last_reader = std::max(last_reader, last[at]);
+    if (last_reader > at || !is_any) continue;
+    result.push_back({begin, at + 1});
+    begin = at + 1;
+    is_any = false;
+  }
+  if (begin < order_.size()) result.push_back({begin, order_.size()});
+  return result;
 }
 
 bool Stretches::is_apart(const std::vector<OpId>& ops, const std::vector<bool>& needed) const {

@@ -43,9 +43,11 @@ class Stretches {
   std::vector<OpId> ops_of(Stretch s, const std::vector<bool>& needed) const;
   // The tensors that ops read and do not make, in id order.
   std::vector<ValueId> inputs_of(const std::vector<OpId>& ops) const;
-  // By begin: what the stretch from there to `end` costs as a kernel: the cost of a launch, and that of each value that it
-  // reads or stores. A stretch without ops costs nothing. Each stretch is made from the one that is shorter by an op.
-  std::vector<double> costs_until(size_t end, double of_launch, std::span<const double> of_values) const;
+  // By begin, from `first` on: what the stretch from there to `end` costs as a kernel: the cost of a launch, and that of each
+  // value that it reads or stores. A stretch without ops costs nothing. Each is made from the one that is shorter by an op.
+  std::vector<double> costs_until(size_t first, size_t end, double of_launch, std::span<const double> of_values) const;
+  // Stretches of which none reads what an op of another one makes, but what each makes again of inputs. In order, and all ops.
+  std::vector<Stretch> independent() const;
 
   // Whether no single kernel has these ops together, whatever its schedule.
   bool is_apart(const std::vector<OpId>& ops, const std::vector<bool>& needed) const;

@@ -4,6 +4,7 @@
 #include "ir/build/builder.h"
 #include "ir/canonical/canonical.h"
 #include "ir/graph/compact.h"
+#include "passes/automatic/cut_windows.h"
 #include "tests/support/automatic.h"
 
 namespace fusebox {
@@ -61,6 +62,54 @@ TEST(Cut, AChainOfReductionsIsCut) {
     EXPECT_EQ(all, count);
     EXPECT_LE(p.compiled.segmentation.segments.size(), static_cast<size_t>((count + 7) / 8 + 1));
   }
+}
+
+// So many updates of optimizers, which have nothing in common. Each overwrites three inputs.
+Graph updates(int count) {
+  Graph g = fusion("f");
+  const ValueId m = size(g, "m"), n = size(g, "n");
+  for (int i = 0; i < count; ++i) {
+    const std::string at = std::to_string(i);
+    std::vector<ValueId> in;
+    for (const char* name : {"p", "g", "m", "v"}) in.push_back(input(g, name + at, Dtype::kFloat, {m, n}));
+    const ValueId square = mul(g, in[1], in[1]);
+    const ValueId mean = add(g, mul(g, in[2], in[2]), mul(g, in[1], square));
+    const ValueId power = add(g, mul(g, in[3], square), square);
+    const ValueId step = truediv(g, mean, add(g, unary(g, OpKind::kSqrt, power), square));
+    output(g, sub(g, in[0], mul(g, step, mean)), in[0]);
+    output(g, mean, in[2]);
+    output(g, power, in[3]);
+  }
+  return canonical_order(g);
+}
+
+// More ops than are cut at once. What no two updates share is no reason to store anything but results.
+TEST(Cut, IndependentPartsAreCutByThemselves) {
+  for (const int count : {2, 8, 60}) {
+    const Planned p = plan_of(
+        updates(count), std::vector<BoundInput>(4 * static_cast<size_t>(count), {.shape = {4096, 4096}, .align = 256}));
+    size_t stored = 0;
+    for (const Segment& s : p.compiled.segmentation.segments) stored += s.outputs.size();
+    EXPECT_EQ(stored, 3 * static_cast<size_t>(count));
+    EXPECT_LE(p.compiled.segmentation.segments.size(), static_cast<size_t>(count));
+  }
+}
+
+TEST(CutWindows, TakeNeighboursTogetherAndStretchesOfTheWhole) {
+  CutWindows windows({{0, 3}, {3, 5}, {5, 12}, {12, 14}}, 5);
+  ASSERT_EQ(windows.size(), 3u);
+  EXPECT_EQ(windows[0], (Stretch{0, 5}));
+  EXPECT_EQ(windows[1], (Stretch{5, 12}));
+  EXPECT_EQ(windows[2], (Stretch{12, 14}));
+  std::vector<Stretch> asked;
+  const auto costs = std::vector<std::vector<double>>{{}, {1}, {1, 1}};
+  windows.begin(2, costs, [&](Stretch s) { return asked.push_back(s), true; });
+  EXPECT_EQ(windows.cheapest(2), (std::vector<Stretch>{{12, 14}}));
+  windows.refuse({10, 14});  // of two windows: in none
+  EXPECT_EQ(windows.cheapest(2), (std::vector<Stretch>{{12, 14}}));
+  windows.refuse({12, 14});
+  EXPECT_EQ(windows.cheapest(2), (std::vector<Stretch>{{12, 13}, {13, 14}}));
+  for (const Stretch& s : asked) EXPECT_GE(s.begin, 12u);
 }
 
 // y = x through `count` ops, less a, and its sums of rows lie over a.
