@@ -97,12 +97,14 @@ void check_apart(const Bytecode& code, std::span<const HostArgument> args) {
 // Checks the limits that every GPU of CUDA 13 has.
 Geometry geometry_of(const Bytecode& code, const LaunchDims& dims) {
   constexpr int64_t kMaxThreads = 1024, kMaxShared = 227 * 1024;
+  constexpr int64_t kClusterBytes = 16;  // that a cluster's barriers take in each block (Cluster in runtime/cluster.cuh)
   Geometry g;
   g.grid = dims.grid;
   g.block = dims.block;
   g.shared_bytes = dims.shared_bytes;
   int64_t threads = 1;
-  bool is_good = dims.shared_bytes >= 0 && dims.shared_bytes <= kMaxShared;
+  const int64_t most_shared = kMaxShared - (code.cluster_blocks > 0 ? kClusterBytes : 0);
+  bool is_good = dims.shared_bytes >= 0 && dims.shared_bytes <= most_shared;
   for (size_t a = 0; a < 3; ++a) {
     is_good &=
         dims.block[a] <= kMostBlock[a] && dims.grid[a] <= kMostGrid[a] && dims.block[a] >= 0 && dims.grid[a] >= 0;

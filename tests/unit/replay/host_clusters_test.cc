@@ -196,5 +196,19 @@ TEST(HostClusters, RacesBetweenBlocksAreFound) {
     }
 }
 
+// The barriers of a cluster are shared memory of the kernel's own.
+TEST(HostClusters, LeaveRoomForTheirBarriers) {
+  LaunchDims dims = kRows;
+  dims.shared_bytes = 227 * 1024 - 16;
+  EXPECT_FALSE(run_rows({}, dims));
+  dims.shared_bytes += 1;
+  try {
+    run_rows({}, dims);
+    FAIL() << "it runs";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code, ErrorCode::kLaunchLimit);
+  }
+}
+
 }  // namespace
 }  // namespace fusebox
