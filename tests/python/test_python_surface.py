@@ -126,6 +126,47 @@ def test_a_loaded_program_overwrites_its_inputs(tmp_path):
     assert fd.execute([x]) == [] and torch.equal(x, torch.full((5,), 2.0)) and x._version > version
 
 
+@pytest.mark.parametrize("given", [torch.ones(4, 1).expand(4, 3), torch.ones(0, 1).expand(0, 3), torch.arange(6.0).unfold(0, 3, 1)])
+def test_references_of_inputs_that_overlap_themselves(given):
+    fd = FusionDefinition()
+    fd.add_output(fd.ops.add(fd.from_pytorch(given, static_sizes=True), 1.0))
+    fd.execute([given])
+    fd.validate([given], [given + 1])
+    if given.numel() > 0:
+        with pytest.raises(AssertionError):
+            fd.validate([given], [given])
+
+
+def test_references_leave_inputs_that_are_overwritten_alone():
+    fd = FusionDefinition()
+    x = fd.define_tensor([4], contiguity=False)
+    fd.add_output(fd.ops.add(x, 1.0), alias_input=x)
+    memory = torch.zeros(8)
+    fd.validate([memory[::2]], [])
+    assert torch.equal(memory, torch.zeros(8))
+
+
+@pytest.mark.parametrize("other", [torch.zeros(4), torch.zeros(6)[:4]])
+def test_record_refuses_an_input_whose_data_was_set(tmp_path, other):
+    fd = FusionDefinition()
+    fd.add_output(fd.ops.neg(fd.define_tensor([-1])))
+    x = torch.ones(4)
+    fd.execute([x])
+    fd.record(tmp_path / "a.fuse")
+    x.data = other
+    assert error_of(lambda: fd.record(tmp_path / "b.fuse")).code == "E0402"
+    fd.execute([x])
+    x.data = x.data[:3]  # the same memory, another shape
+    assert error_of(lambda: fd.record(tmp_path / "b.fuse")).code == "E0402"
+    assert not (tmp_path / "b.fuse").exists()
+
+
+def test_global_memory_has_nvfusers_name_too():
+    for kind in (fusebox.MemoryType, fusebox.CacheOp):
+        assert getattr(kind, "global") is kind["global"] is kind.global_ is kind("global")
+        assert kind.global_.name == "global_" and [m.name for m in kind].count("global_") == 1
+
+
 def test_cuda_source_has_each_kernel_by_name():
     fd = scaled()
     (text,) = fd.cuda_source([torch.randn(3, 5)]).values()

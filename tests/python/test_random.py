@@ -317,3 +317,26 @@ def test_one_plan_serves_every_seed():
         fd.execute(inputs)
     info = fd.cache_info()  # an equal definition of another test may have made the plan
     assert info.plans_made <= 1 and not [r for r in info.recompiles if "rng" in r]
+
+
+def test_a_seed_is_drawn_on_the_cpu():
+    fd = FusionDefinition()
+    fd.add_output(fd.ops.uniform(0.0, 1.0, [5]))
+    torch.manual_seed(7)
+    (wanted,) = fd.execute([])
+    torch.manual_seed(7)
+    with torch.device("meta"):
+        (got,) = fd.execute([])
+    assert torch.equal(got, wanted)
+
+
+def test_a_seed_without_memory_is_refused():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    fd = FusionDefinition()
+    fd.add_output(fd.ops.uniform(0.0, 1.0, [5]))
+    with FakeTensorMode(), pytest.raises(FuseboxError, match="no memory") as error:
+        fd.execute([])
+    assert error.value.code == "E0401"
+    with pytest.raises(FuseboxError, match="no memory"):
+        torch.func.vmap(lambda x: fd.execute([])[0] + x)(torch.ones(2))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import weakref
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, Sequence, SupportsIndex
 
 from fusebox import _fusebox, generators, torch_memory
 from fusebox.enums import DataType, DtypeLike, dtype_word, dtype_word_or_none
 from fusebox.errors import FuseboxError
-from fusebox.fusion import Fusion
+from fusebox.fusion import Fusion, as_integer, as_integers, flag, items, path_text, string
 from fusebox.ops import Ops
 from fusebox.profile import Profile, profile_of
 from fusebox.sched import Schedule
@@ -65,13 +65,18 @@ class Tuned(NamedTuple):
     segments: tuple[TunedSegment, ...]
 
 
-def _is_integers(given: object) -> bool:
-    if not isinstance(given, (list, tuple)) or not all(isinstance(n, int) and not isinstance(n, bool) for n in given):
-        return False
-    for n in given:
-        if not -(2**63) <= n < 2**63:
-            raise FuseboxError("E0104", "an integer does not fit 64 bits", str(n))
-    return True
+def _memory(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """The memory of a tensor and its layout there. `x.data = y` changes it and leaves the version of x as it is."""
+    return tensor.data_ptr(), tensor.shape, tensor.stride()
+
+
+def _kept(value: Any) -> tuple[Any, ...]:
+    """An input of a run for `record`: a number; or a tensor, weakly where it has a version, with that version and its memory."""
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return value, -1
+    return (value, -1, _memory(value)) if value.is_inference() else (weakref.ref(value), value._version, _memory(value))
 
 
 class FusionDefinition(Fusion):
@@ -84,10 +89,13 @@ class FusionDefinition(Fusion):
         every compilation of this program breaks on purpose."""
         super().__init__(name)
         self._set_precision(precision)
-        self.program.set_unfused(unfused)
-        self.program.set_defects(list(defects))
+        self.program.set_unfused(flag(unfused, "unfused"))
+        self.program.set_defects([string(d, "a defect") for d in items(defects, "the argument defects")])
         self._in_place: list[str] = []
-        self._last: list[tuple[Any, int]] | None = None  # inputs of the last run, weakly, and the tensors' versions
+        self._forget_runs()
+
+    def _forget_runs(self) -> None:
+        self._last: list[tuple[Any, ...]] | None = None  # inputs of the last run (_kept); those of a repeated call on a GPU have no memory
         self._last_device: torch.device | None = None
         self._calls: Any = None  # calls on a GPU that need no planning; None before the first one
 
@@ -103,28 +111,42 @@ class FusionDefinition(Fusion):
         """The schedule steps."""
         return Schedule(self)
 
-    def copy(self) -> FusionDefinition:
+    def copy(self) -> Self:
         """An independent copy of definition and steps, without anything of a run. A tensor of this fusion still belongs to this one. `ops` of the
-        copy takes it if it was there before the copy; `sched` of the copy takes it for the copy's tensor of that name."""
-        other = type(self)(self.program.name())
-        other.program = self.program.copy()
-        other._in_place = list(self._in_place)
-        self._copy_drawn(other)
-        return other
+        copy takes it if it was there before the copy; `sched` of the copy takes it for the copy's tensor of that name. The copy has the class
+        of this definition; attributes that a subclass added are shared, and no `__init__` runs. `copy.copy` and `copy.deepcopy` give the same."""
+        return self._copy_with(self.program.copy())
 
-    def _copy_drawn(self, other: FusionDefinition) -> None:
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        message = "a definition cannot be pickled; send fd.to_string(), and read it by FusionDefinition.from_text"
+        raise FuseboxError("E0212", message, f"@{self.program.name()}")
+
+    def _copy_with(self, program: _fusebox.Program) -> Self:
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.program = program
+        other._in_place = list(self._in_place)
+        other._forget_runs()
         if self.drawn is not None:
             other.drawn = self.drawn._replace(tensors=list(self.drawn.tensors))
+        return other
 
     def _set_precision(self, precision: str) -> None:
-        if precision not in ("fast", "exact"):
+        if not isinstance(precision, str) or precision not in ("fast", "exact"):
             raise FuseboxError("E0440", 'a precision is "fast" or "exact"', repr(precision))
         self.program.set_fast(precision == "fast")
 
     @classmethod
     def from_text(cls, text: str, name: str = "", steps: str = "", *, precision: str = "fast") -> FusionDefinition:
         """The fusion of a text with its steps. `name` says which if there are several, `steps` which of its lists of steps."""
-        return cls._of_program(_fusebox.Program.of_text(text, name, steps), precision)
+        names = string(name, "a fusion's name"), string(steps, "the name of a list of steps")
+        return cls._of_program(_fusebox.Program.of_text(string(text, "a fusion's text"), *names), precision)
 
     @classmethod
     def _of_program(cls, program: _fusebox.Program, precision: str = "fast") -> FusionDefinition:
@@ -147,7 +169,7 @@ class FusionDefinition(Fusion):
         first. stride_order[i] is the place of axis i among the strides, 0 the smallest.
         define_tensor(sizes, strides, dtype=Float, static_sizes=False): an input like a tensor of these sizes and strides."""
         second = args[1] if len(args) > 1 else None
-        if "sizes" in kwargs or "strides" in kwargs or (_is_integers(second) and second):
+        if "sizes" in kwargs or "strides" in kwargs or as_integers(second):
             return self._define_like(*args, **kwargs)
         return self._define_shape(*args, **kwargs)
 
@@ -160,14 +182,16 @@ class FusionDefinition(Fusion):
         stride_order: Sequence[int] = (),
         name: str = "",
     ) -> Tensor:
-        if not _is_integers(shape):
+        extents = as_integers(shape)
+        if extents is None:
             raise FuseboxError("E0207", "a shape is a list of integers, -1 for a symbol", repr(shape))
-        rank = len(shape)
-        if is_cpu and rank > 0:
-            raise FuseboxError("E0212", "only a tensor without axes may stay on the CPU; leave out is_cpu", name or "define_tensor")
-        if len(stride_order) not in (0, rank) or sorted(stride_order) not in ([], list(range(rank))):
-            raise FuseboxError("E0207", f"a stride order names the places 0 to {rank - 1} once", repr(stride_order))
-        order = sorted(range(rank), key=lambda i: -stride_order[i]) if stride_order else list(range(rank))
+        rank = len(extents)
+        if flag(is_cpu, "is_cpu") and rank > 0:
+            raise FuseboxError("E0212", "only a tensor without axes may stay on the CPU; leave out is_cpu", string(name, "a tensor's name") or "define_tensor")
+        places = as_integers(stride_order)
+        if places is None or sorted(places) not in ([], list(range(rank))):
+            raise FuseboxError("E0207", f"a stride order is a list with the places 0 to {rank - 1}, each once", repr(stride_order))
+        order = sorted(range(rank), key=[-p for p in places].__getitem__) if places else list(range(rank))
         if not isinstance(contiguity, (bool, list, tuple)):
             raise FuseboxError("E0207", "a contiguity is one bool, or a list of True, False or None", repr(contiguity))
         marks = [contiguity] * rank if isinstance(contiguity, bool) else list(contiguity)
@@ -175,16 +199,20 @@ class FusionDefinition(Fusion):
             raise FuseboxError("E0207", f"a contiguity is one bool, or one for each of {rank} axes", repr(contiguity))
         by_axis = [_NONE] * rank
         for axis, mark in zip(order, marks):
-            by_axis[axis] = _NONE if mark is None else _TRUE if mark else _FALSE
+            by_axis[axis] = _NONE if mark is None else _TRUE if flag(mark, "a mark of the contiguity") else _FALSE
         # An axis with an extent but no contiguity is an expanded broadcast.
-        expanded = [n if by_axis[i] == _NONE and n != 1 else 1 for i, n in enumerate(shape)]
-        return self._input(name, dtype, [1 if e != 1 else n for n, e in zip(shape, expanded)], by_axis, order, expanded)
+        expanded = [n if by_axis[i] == _NONE and n != 1 else 1 for i, n in enumerate(extents)]
+        return self._input(name, dtype, [1 if e != 1 else n for n, e in zip(extents, expanded)], by_axis, order, expanded)
 
     def _define_like(
         self, sizes: Sequence[int], strides: Sequence[int], dtype: DtypeLike = DataType.Float, static_sizes: bool = False, name: str = ""
     ) -> Tensor:
-        if not _is_integers(sizes) or not _is_integers(strides) or len(sizes) != len(strides):
+        given, steps = as_integers(sizes), as_integers(strides)
+        if given is None or steps is None or len(given) != len(steps):
             raise FuseboxError("E0207", "sizes and strides are lists of integers, of one length", f"{sizes!r}, {strides!r}")
+        return self._define_laid_out(given, steps, dtype, flag(static_sizes, "static_sizes"), name)
+
+    def _define_laid_out(self, sizes: list[int], strides: list[int], dtype: DtypeLike, static_sizes: bool, name: str) -> Tensor:
         rank = len(sizes)
         is_expanded = [n != 1 and s == 0 for n, s in zip(sizes, strides)]
         shape = [1 if n == 1 or e else (n if static_sizes else -1) for n, e in zip(sizes, is_expanded)]
@@ -202,16 +230,22 @@ class FusionDefinition(Fusion):
 
     def _input(self, name: str, dtype: DtypeLike, shape: list[int], contiguity: list[int], order: list[int], expanded: list[int]) -> Tensor:
         plain = order == sorted(order)
+        name = string(name, "a tensor's name")
         value = self.program.define_tensor(name, dtype_word(dtype), shape, contiguity, [] if plain else order, expanded if set(expanded) - {1} else [])
         return Tensor(self, value)
 
     def from_pytorch(self, tensor: torch.Tensor, static_sizes: bool = False, name: str = "") -> Tensor:
         """An input like this tensor: with its dtype, its broadcasts, the order and contiguity of its strides, and with static_sizes its sizes."""
+        import torch
+
+        if not isinstance(tensor, torch.Tensor):
+            raise FuseboxError("E0215", "from_pytorch takes a torch tensor; torch.as_tensor makes one", repr(tensor))
+        torch_memory.check_strided(tensor, "from_pytorch")
         return self._define_like(list(tensor.shape), list(tensor.stride()), tensor.dtype, static_sizes, name)
 
     def define_scalar(self, value: DtypeLike | bool | int | float | complex | None = None, dtype: DtypeLike | None = None, name: str = "") -> Scalar:
         """define_scalar(dtype): an input. define_scalar(value, dtype=None): a constant."""
-        value = number(value)  # type: ignore[assignment]
+        value, name = number(value), string(name, "a scalar's name")  # type: ignore[assignment]
         if isinstance(value, (bool, int, float, complex)):
             scalar = wrap(self, self.program.constant(value, dtype_word_or_none(dtype)))
         else:
@@ -222,9 +256,9 @@ class FusionDefinition(Fusion):
 
     def define_vector(self, values: Sequence[int | Scalar] | int) -> list[int | Scalar]:
         """A list of integers and scalars, as a shape is. E0212 for a number, which would be an input of several scalars: define each of them."""
-        if isinstance(values, int):
+        if isinstance(values, int) or as_integer(values) is not None:
             raise FuseboxError("E0212", "a vector is no input yet; define its scalars one by one", "define_vector")
-        return list(values)
+        return items(values, "a vector of integers and scalars")
 
     def add_output(self, output: Tensor | Scalar, alias_input: Tensor | None = None) -> None:
         """Makes a value an output. With alias_input it is stored over that input, and execute does not return it."""
@@ -288,7 +322,7 @@ class FusionDefinition(Fusion):
         outputs = torch_memory.run(self.program, inputs, where, threads)
         import torch
 
-        self._last = [(weakref.ref(v), v._version) if isinstance(v, torch.Tensor) and not v.is_inference() else (v, -1) for v in inputs]
+        self._last = [_kept(v) for v in inputs]
         self._last_device = where
         if self._in_place:
             for i, name in enumerate(self._input_names()):
@@ -332,8 +366,8 @@ class FusionDefinition(Fusion):
         E0440 without a GPU, for a fusion with a schedule, or if `unfused`."""
         inputs = self._completed(torch_memory.listed(inputs), device)
         program, segments = torch_memory.tune(self.program, inputs, torch_memory.device_of(inputs, device), runs)
-        tuned = type(self)._of_program(program, "exact")
-        self._copy_drawn(tuned)
+        tuned = self._copy_with(program)
+        tuned._set_precision("exact")
         return Tuned(tuned, tuple(TunedSegment(*s) for s in segments))
 
     def launcher(self, inputs: Sequence[torch.Tensor | bool | int | float | complex], *, device: Any = None) -> Launcher:
@@ -349,8 +383,12 @@ class FusionDefinition(Fusion):
         if reference_outputs is not None:
             import torch
 
-            copies = [v.clone() if isinstance(v, torch.Tensor) else v for v in inputs]
-            torch.testing.assert_close(self.execute(copies, device=device), list(reference_outputs))
+            wanted = items(reference_outputs, "the argument reference_outputs")
+            outputs = self.execute([torch_memory.twin(v) for v in inputs], device=device)
+            try:
+                torch.testing.assert_close(outputs, wanted)
+            except TypeError:
+                raise FuseboxError("E0215", "a reference is a torch tensor, or a number for an output that is a scalar", "reference_outputs") from None
             return
         arguments, executor = self._host_arguments(inputs, device)
         for _, ok, _, _, message in self.program.validate(arguments, executor):
@@ -359,9 +397,10 @@ class FusionDefinition(Fusion):
     def record(self, path: str | os.PathLike[str], inputs: Sequence[Any] | None = None, *, device: Any = None) -> None:
         """Runs on copies of the inputs and writes everything about the run into a bundle. Without inputs it takes those of the last execute,
         if they still exist unchanged. A run that fails is written too, and its error raised."""
+        file = path_text(path, "E0431")
         given = self._last_inputs() if inputs is None else self._completed(torch_memory.listed(inputs), device)
         arguments, executor = self._host_arguments(given, self._last_device if inputs is None else device)
-        self.program.record(os.fspath(path), arguments, executor, {})
+        self.program.record(file, arguments, executor, {})
 
     def judge(self, inputs: Sequence[Any]) -> _fusebox.Judgement:
         """Runs on the checked host executor, on copies of CPU inputs, and compares with ATen's bounds and with the unfused plan. Also writes
@@ -386,9 +425,9 @@ class FusionDefinition(Fusion):
         if self._last is None:
             raise FuseboxError("E0402", "nothing was run yet; give the inputs to record", "record")
         inputs = []
-        for i, (value, version) in enumerate(self._last):
+        for i, (value, version, *memory) in enumerate(self._last):
             tensor = value() if isinstance(value, weakref.ref) else value
-            if tensor is None or (version >= 0 and tensor._version != version):
+            if tensor is None or (version >= 0 and tensor._version != version) or (memory and [_memory(tensor)] != memory):
                 raise FuseboxError("E0402", "an input of the last run is gone or was overwritten since; give the inputs to record", f"inputs[{i}]")
             inputs.append(tensor)
         return inputs
@@ -401,4 +440,5 @@ def load(path: str | os.PathLike[str], name: str = "", steps: str = "") -> Fusio
     """The fusion in a file, with its steps: a .fir as `FusionDefinition.from_text` reads it, or a .fuse. Of a bundle's run it takes the
     fusion, the steps that the run took and the seeded defects, if there were any; `fusebox.replay` runs it on its inputs. E0430 for a file
     that cannot be read; the errors of the text, or of the bytes, for what is in it."""
-    return FusionDefinition._of_program(_fusebox.Program.of_file(os.fspath(path), name, steps))
+    names = string(name, "a fusion's name"), string(steps, "the name of a list of steps")
+    return FusionDefinition._of_program(_fusebox.Program.of_file(path_text(path, "E0430"), *names))

@@ -61,6 +61,7 @@ class MemoryType(enum.Enum):
     local = "local"
     shared = "shared"
     global_ = "global"
+    vars()["global"] = "global"  # the same member by nvFuser's name, which getattr reaches
     symmetric = "symmetric"
 
 
@@ -81,6 +82,7 @@ class CacheOp(enum.Enum):
     all_levels = "all_levels"
     streaming = "streaming"
     global_ = "global"
+    vars()["global"] = "global"  # as in MemoryType
 
 
 DtypeLike = Union[DataType, "torch.dtype"]

@@ -27,7 +27,7 @@ class Drawn(NamedTuple):
 
 class Fusion:
     def __init__(self, name: str) -> None:
-        if not text(name, "a fusion's name"):
+        if not string(name, "a fusion's name"):
             raise FuseboxError("E0207", "a fusion's name has at least one character; leave it out to take \"fusion\"", repr(name))
         self.program = _fusebox.Program(name)
         self.drawn: Drawn | None = None
@@ -71,14 +71,15 @@ def integers(given: object, what: str) -> list[int]:
 
 def count(given: object, what: str) -> int:
     """A number of threads or runs. E0440 for anything but an integer of 32 bits."""
-    number = None if isinstance(given, int) and not -(2**31) <= given < 2**31 else as_integer(given)
+    is_large = isinstance(given, int) and not -(2**31) <= given < 2**31
+    number = None if is_large else as_integer(given)
     if number is None or not -(2**31) <= number < 2**31:
-        raise FuseboxError("E0440", f"{what} is an integer", repr(given))
+        raise FuseboxError("E0440", f"{what} is an integer of 32 bits", repr(given))
     return number
 
 
 def flag(given: object, what: str) -> bool:
-    """Its truth. E0215 for what has none, such as an array of several elements."""
+    """The truth of a value. E0215 for one that has none, such as an array of several elements."""
     try:
         return bool(given)
     except (TypeError, ValueError, RuntimeError):
@@ -95,7 +96,7 @@ def items(given: object, what: str) -> list[Any]:
     raise FuseboxError("E0215", f"{what} is a list", repr(given))
 
 
-def text(given: object, what: str) -> str:
+def string(given: object, what: str) -> str:
     """A string that UTF-8 can hold. E0215 for what is no string, E0101 for a lone surrogate."""
     if not isinstance(given, str):
         raise FuseboxError("E0215", f"{what} is a string", repr(given))
@@ -104,10 +105,6 @@ def text(given: object, what: str) -> str:
     except UnicodeEncodeError as e:
         raise FuseboxError("E0101", f"{what} has a lone surrogate, which UTF-8 cannot hold; leave it out", repr(given[e.start : e.end])) from None
     return given
-
-
-def texts(given: object, what: str) -> list[str]:
-    return [text(t, "each") for t in items(given, what)]
 
 
 def path_text(path: object, code: str) -> str:

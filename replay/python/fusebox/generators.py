@@ -57,7 +57,11 @@ def _draw(program: _fusebox.Program, drawn: Drawn, inputs: list[Any], device: to
     import torch
 
     if device.type != "cuda":
-        return int(torch.empty((), dtype=torch.int64).random_().item()), 0
+        try:
+            return int(torch.empty((), dtype=torch.int64, device="cpu").random_().item()), 0
+        except RuntimeError:  # FakeTensorMode, or a transform of torch.func
+            message = "the seed of torch's generator has no memory: it is fake, or a transform such as torch.func.vmap made it"
+            raise FuseboxError("E0401", message + "; call the fusion outside of that, or give rng_seed and rng_offset", "execute") from None
     if torch.cuda.is_current_stream_capturing():
         raise FuseboxError("E0212", "a graph that is captured would repeat one seed and offset; give rng_seed and rng_offset as inputs", "execute")
     shapes = [list(t.shape) for t in inputs if isinstance(t, torch.Tensor)]

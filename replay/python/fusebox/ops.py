@@ -77,7 +77,8 @@ class Ops(Pointwise):
 
     # -- metadata
     def broadcast(self, arg: Tensor, is_broadcast_dim: Sequence[bool]) -> Tensor:
-        return self._tensor(self._fd.program.broadcast(raw_tensor(arg), [flag(b, "an element of is_broadcast_dim") for b in _list(is_broadcast_dim, "is_broadcast_dim")]))
+        mask = [flag(b, "an element of is_broadcast_dim") for b in _list(is_broadcast_dim, "is_broadcast_dim")]
+        return self._tensor(self._fd.program.broadcast(raw_tensor(arg), mask))
 
     def broadcast_in_dim(self, arg: Tensor, shape: Extents, broadcast_dims: Sequence[int]) -> Tensor:
         dims = _axes(broadcast_dims, "broadcast_dims")
@@ -370,7 +371,8 @@ class Ops(Pointwise):
     def _reduce(self, op: str, arg: Tensor, dims: object, keepdim: object, dtype: object) -> Tensor:
         if dims is not None and not isinstance(dims, (list, tuple)) and as_integer(dims) is None:
             dims, dtype = None, dims  # (arg, dtype)
-        return self._tensor(self._fd.program.reduce(op, raw_tensor(arg), self._dims(dims), flag(keepdim, "keepdim"), dtype_word_or_none(dtype)))  # type: ignore[arg-type]
+        word = dtype_word_or_none(dtype)  # type: ignore[arg-type]
+        return self._tensor(self._fd.program.reduce(op, raw_tensor(arg), self._dims(dims), flag(keepdim, "keepdim"), word))
 
     @staticmethod
     def _dims(dims: object) -> list[int]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fusebox import _fusebox
+from fusebox.fusion import count, flag, items, path_text, string
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,13 @@ def replay(
     """Computes every stage of a bundle's run again. `on` is cuda, host or aten; the default is the recorded executor. `start` is fusion,
     scheduled, kernel or source: programs up to that stage are taken from the bundle. `defects` names seeded defects, in place of the
     bundle's."""
+    file = path_text(path, "E0430")
+    executor = None if on is None else string(on, "an executor")
+    stage = string(start, "the stage to start from")
+    trusts = flag(trust_artifacts, "trust_artifacts")
+    threads = count(threads, "the number of threads")
+    names = [string(d, "a defect") for d in items(defects, "the argument defects")]
     with contextlib.suppress(ImportError):
         import torch  # noqa: F401  loads PyTorch's libraries, which the ATen module needs
-    result = _fusebox.replay(os.fspath(path), on, start, trust_artifacts, threads, list(defects))
+    result = _fusebox.replay(file, executor, stage, trusts, threads, names)
     return Replay(result["program"], result["executor"], tuple(Stage(*s) for s in result["stages"]))

@@ -11,12 +11,16 @@ from typing import Any, Iterable, NoReturn, Sequence
 from fusebox import generators, torch_memory
 from fusebox.enums import CacheOp, LoadStoreOpType, MemoryType, ParallelType, SwizzleType, word
 from fusebox.errors import FuseboxAttributeError, FuseboxError
-from fusebox.fusion import Fusion
-from fusebox.values import Scalar, Tensor, Word, raw_tensor, step_word
+from fusebox.fusion import Fusion, flag, integer, items, string
+from fusebox.values import Scalar, Tensor, Word, raw_tensor, step_word, take_step
 
 
 def _words(tensors: Iterable[Tensor]) -> list[Word]:
-    return [(raw_tensor(t).name, "") for t in tensors]
+    return [_word(t) for t in items(tensors, "a selection of tensors")]
+
+
+def _word(tensor: Tensor) -> Word:
+    return raw_tensor(tensor).name, ""
 
 
 class Schedule:
@@ -30,18 +34,22 @@ class Schedule:
 
     def step(self, kind: str, operands: Sequence[Word], results: Sequence[str] = (), **attributes: object) -> None:
         """Takes one step by its name in the step table, with domains as (tensor, loop)."""
-        self._fd.program.step(kind, list(operands), list(results), attributes)
+        take_step(self._fd.program, kind, operands, results, attributes)
 
     def apply(self, steps: str | Iterable[str]) -> None:
         """Takes steps as lines of the text form, such as "split %t1.i0 by 4 -> o, t": a string of one or several lines, or an iterable of them.
         A step that does not apply raises its error; the steps before it stay taken."""
-        for line in steps.splitlines() if isinstance(steps, str) else steps:
-            if line.strip():
-                self._fd.program.take(line.strip())
+        try:
+            lines = iter(steps.splitlines() if isinstance(steps, str) else steps)
+        except TypeError:
+            raise FuseboxError("E0215", "steps are a string of lines, or an iterable of them", repr(steps)) from None
+        for line in lines:
+            if step := string(line, "a step").strip():
+                self._fd.program.take(step)
 
     def refusal(self, step: str) -> FuseboxError | None:
         """The reason why a step (a line of the text form) does not apply now, or None. Changes nothing. Raises E01.. for a line that is no step."""
-        refused = self._fd.program.refusal(step)
+        refused = self._fd.program.refusal(string(step, "a step"))
         return None if refused is None else FuseboxError(*refused)
 
     def is_applicable(self, step: str) -> bool:
@@ -54,7 +62,7 @@ class Schedule:
     def concretize(self, inputs: Sequence[Any]) -> None:
         """Decides symbolic axes (such as a reshape's) by these inputs' shapes, so that steps can name their loops. Only rewrites may come before
         it. The schedule is then for inputs of this kind. Steps that were loaded with the fusion, and wait for these axes, are taken now."""
-        self._fd.program.concretize([list(t.shape) for t in inputs if hasattr(t, "shape")])
+        self._fd.program.concretize(torch_memory.shapes(torch_memory.listed(inputs)))
 
     def compile_refusal(self, inputs: Sequence[Any]) -> FuseboxError | None:
         """The reason why the fusion with its steps cannot be compiled for these CPU inputs, or None. Steps that apply singly may not fit together."""
@@ -70,7 +78,7 @@ class Schedule:
     def precision(self, tensors: Sequence[Tensor] = (), fast: bool = True) -> None:
         """Lets a GPU compute these operations by its approximations (fast), or takes that back. Without tensors: every operation that has
         a fast form, which only f32 and narrower floats have. Stands before every other step. Everything is exact where no step says more."""
-        self.step("precision", _words(tensors), [], **{"fast" if fast else "exact": True})
+        self.step("precision", _words(tensors), [], **{"fast" if flag(fast, "fast") else "exact": True})
 
     def assign(self, tensors: Sequence[Tensor], name: str, executor: str = "kernel") -> None:
         """Puts the operations that make these tensors into the segment of this name, run by "kernel" or "aten". Then every operation needs
@@ -115,8 +123,9 @@ class Schedule:
 
     def recompute(self, tensor: Tensor, consumer: Tensor) -> Tensor:
         """Gives one consumer a copy of its own of the operation that makes the tensor."""
+        operands = [_word(tensor), _word(consumer)]
         name = self._fd.program.fresh_value(tensor.name + "_re")
-        self.step("recompute", [(tensor.name, ""), (consumer.name, "")], [name])
+        self.step("recompute", operands, [name])
         return self._named(name)
 
     def set_memory_type(self, tensor: Tensor, memory_type: MemoryType) -> None:
@@ -130,13 +139,13 @@ class Schedule:
 
     def set_loop_domain(self, tensor: Tensor, like: Tensor) -> None:
         """Makes the tensor loop over the domains of a producer or consumer, across a reshape, pad, slice or cat."""
-        self.step("set_loop_domain", [(tensor.name, ""), (like.name, "")])
+        self.step("set_loop_domain", [_word(tensor), _word(like)])
 
     def set_device_mesh(self, tensor: Tensor, devices: Sequence[int]) -> None:
         self._own(tensor).set_device_mesh(devices)
 
     def circular_buffer(self, tensor: Tensor, number_of_stages: int) -> None:
-        self.step("circular_buffer", [(tensor.name, "")], depth=number_of_stages)
+        self.step("circular_buffer", [_word(tensor)], depth=integer(number_of_stages, "a number of stages"))
 
     # -- facts
     def assume(
@@ -149,12 +158,14 @@ class Schedule:
     ) -> None:
         """States facts about the product of these sizes. Each launch checks them (E0409), and the kernel relies on them."""
         bounds = [0 if b is None else step_word(b, "a bound") for b in (multiple_of, at_most, below, equal)]
+        if not all(isinstance(s, Scalar) for s in sizes):
+            raise FuseboxError("E0215", "assume takes scalars, such as fd.ops.size gives", repr(sizes))
         self.step("assume", [*((s.name, "") for s in sizes), *bounds])
 
     def bound_launch(self, threads: int, blocks: int = 1, tensors: Sequence[Tensor] = ()) -> None:
         """Compiles the kernel of the tensors (none: every kernel) for at most so many threads in a block, and for at least so many blocks on a
         multiprocessor at once. Each launch checks the threads (E0409)."""
-        self.step("bound_launch", [*_words(tensors), threads, blocks])
+        self.step("bound_launch", [*_words(tensors), integer(threads, "a number of threads"), integer(blocks, "a number of blocks")])
 
     def dependent_launch(self, tensors: Sequence[Tensor] = ()) -> None:
         """Lets blocks of the kernel of the tensors (none: every kernel) begin before the launches in front of them in the stream have ended. They
@@ -164,15 +175,15 @@ class Schedule:
     def cluster(self, blocks: int, on: ParallelType = ParallelType.grid_x, tensors: Sequence[Tensor] = ()) -> None:
         """Runs the blocks along a grid axis of the kernel of the tensors (none: every kernel) as clusters of 2, 4 or 8. A cluster has all blocks of
         the axis. A reduction over this axis alone goes through the shared memory of these blocks. The GPU must be of sm_90 or newer."""
-        self.step("cluster", [*_words(tensors), blocks], on=on.value)
+        self.step("cluster", [*_words(tensors), integer(blocks, "a number of blocks")], on=word(on, ParallelType))
 
     # -- several tensors; an empty `selected` means all
     def transform_like(self, tensor: Tensor, selected: Sequence[Tensor] = ()) -> None:
-        self.step("transform_like", [(tensor.name, ""), *_words(selected)])
+        self.step("transform_like", [_word(tensor), *_words(selected)])
 
     def bounded_transform_backward(self, tensor: Tensor, bounds: Sequence[Tensor] = ()) -> None:
         """Replays the tensor's transforms along producers and consumers, up to and including the bounds."""
-        self.step("propagate", [(tensor.name, ""), *_words(bounds)])
+        self.step("propagate", [_word(tensor), *_words(bounds)])
 
     def parallelize_like(
         self,
@@ -182,11 +193,12 @@ class Schedule:
         parallel_types: Iterable[ParallelType] = (),
         propagate_padding: bool = True,
     ) -> None:
-        if pos not in (-1, len(self._own(tensor).loops())):
+        if integer(pos, "pos") not in (-1, len(self._own(tensor).loops())):
             raise FuseboxError("E0318", "parallelize_like copies from all loops; leave pos at -1", f"%{tensor.name}")
-        threads = [p.value for p in ParallelType if p in set(parallel_types)]
+        wanted = {word(p, ParallelType) for p in items(parallel_types, "the argument parallel_types")}
+        threads = [p.value for p in ParallelType if p.value in wanted]
         given: dict[str, object] = {"threads": threads} if threads else {}
-        self.step("parallelize_like", [(tensor.name, ""), *_words(selected)], **given)
+        self.step("parallelize_like", [_word(tensor), *_words(selected)], **given)
 
     def inline_most(self, selected: Sequence[Tensor] = ()) -> None:
         self.step("inline_most", _words(selected))
@@ -194,20 +206,21 @@ class Schedule:
     def inline_at(self, tensor: Tensor, pos: int = -1, best_effort: bool = False, selected: Sequence[Tensor] = ()) -> None:
         """Computes the selected tensors (or all that are read) inside their consumers' loops, up to loop `pos` of the tensor, exclusive. −1 is
         behind the last loop. With best_effort each goes as far in as possible."""
-        count = len(self._own(tensor).loops())
+        count, pos = len(self._own(tensor).loops()), integer(pos, "pos")
+        is_best_effort = flag(best_effort, "best_effort")
         if not -count - 1 <= pos <= count:
             raise FuseboxError("E0206", f"the tensor has {count} loops; a position is from 0 to {count}", f"%{tensor.name}")
         wanted = pos if pos >= 0 else count + 1 + pos
         program = self._fd.program
-        names = [t.name for t in selected] or [n for n in program.tensors() if program.is_read(n)]
+        names = [raw_tensor(t).name for t in items(selected, "a selection of tensors")] or [n for n in program.tensors() if program.is_read(n)]
         for name in reversed(names):
             loops = program.loops(name)
-            for at in range(min(wanted, len(loops)) if best_effort or not selected else wanted, 0, -1):
+            for at in range(min(wanted, len(loops)) if is_best_effort or not selected else wanted, 0, -1):
                 try:
                     self.step("inline_at", [(name, loops[at - 1].name if at <= len(loops) else "")])
                     break
                 except FuseboxError:
-                    if not best_effort:
+                    if not is_best_effort:
                         raise
 
     # -- questions
@@ -216,11 +229,12 @@ class Schedule:
         return [self._named(name) for name in self._fd.program.tensors()]
 
     def is_reduction(self, tensor: Tensor) -> bool:
-        return self._fd.program.is_reduction(tensor.name)
+        return self._fd.program.is_reduction(raw_tensor(tensor).name)
 
     def to_string(self, tensor: Tensor) -> str:
-        loops = ", ".join(f"{i.name} {i.iter_type}" + ("" if i.parallel == "serial" else f" on {i.parallel}") for i in self._fd.program.loops(tensor.name))
-        return f"%{tensor.name} [{loops}]"
+        name = raw_tensor(tensor).name
+        loops = ", ".join(f"{i.name} {i.iter_type}" + ("" if i.parallel == "serial" else f" on {i.parallel}") for i in self._fd.program.loops(name))
+        return f"%{name} [{loops}]"
 
     def user_schedule_ir(self) -> str:
         """The fusion after the steps so far."""

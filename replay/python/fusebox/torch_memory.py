@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from fusebox import _fusebox
 from fusebox.enums import dtype_word, torch_dtype
 from fusebox.errors import FuseboxError
+from fusebox.fusion import count
 from fusebox.values import number
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def device_of(inputs: Sequence[Any], device: Any, may_be_meta: bool = False) -> 
 
     try:
         wanted = None if device is None else torch.device(device)
-    except (RuntimeError, TypeError):
+    except (RuntimeError, TypeError, ValueError):
         raise FuseboxError("E0401", 'PyTorch has no such device; give "cpu" or "cuda"', repr(device)) from None
     if wanted is not None and wanted.type == "cuda" and wanted.index is None:
         wanted = torch.device("cuda", torch.cuda.current_device() if torch.cuda.is_available() else 0)
@@ -78,8 +79,7 @@ def argument(value: Any, place: str, device: "torch.device", is_read: bool = Tru
         return value
     if not isinstance(value, torch.Tensor):
         raise FuseboxError("E0401", f"an input is a torch tensor or a number, not {type(value).__name__}", place)
-    if value.layout != torch.strided:
-        raise FuseboxError("E0401", f"a tensor of layout {value.layout} has no strides; make it dense", place)
+    check_strided(value, place)
     if value.is_conj() or value.is_neg():
         raise FuseboxError("E0401", "the tensor is a lazy conjugate or negative; call resolve_conj() or resolve_neg() first", place)
     if value.device != device:
@@ -88,13 +88,49 @@ def argument(value: Any, place: str, device: "torch.device", is_read: bool = Tru
 
 
 def host_argument(value: Any, place: str) -> object:
-    """The same in host memory: a CPU tensor itself, another tensor as a copy with the same strides."""
+    """The same in host memory: a CPU tensor itself, another tensor as a copy with the same strides. E0401 for a tensor of the device `meta`."""
     import torch
 
-    if isinstance(value, torch.Tensor) and value.device.type != "cpu" and value.layout == torch.strided:
-        span = 0 if value.numel() == 0 else 1 + sum((n - 1) * s for n, s in zip(value.shape, value.stride()))
-        value = value.as_strided((span,), (1,)).cpu().as_strided(value.shape, value.stride(), 0)
+    if isinstance(value, torch.Tensor) and value.device.type != "cpu":
+        check_strided(value, place)
+        if value.device.type == "meta":
+            raise FuseboxError("E0401", "a tensor of the device meta has no values; give one that has", place)
+        value = _elements(value).cpu().as_strided(value.shape, value.stride(), 0)
     return argument(value, place, torch.device("cpu"))
+
+
+def twin(value: Any) -> Any:
+    """A copy of a tensor with the same strides, also where they are 0; anything else as it is."""
+    import torch
+
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided or value.is_nested:
+        return value
+    return _elements(value).clone().as_strided(value.shape, value.stride(), 0)
+
+
+def _elements(value: "torch.Tensor") -> "torch.Tensor":
+    """A view of the memory from the first element to the last one."""
+    span = 0 if value.numel() == 0 else 1 + sum((n - 1) * s for n, s in zip(value.shape, value.stride()))
+    return value.as_strided((span,), (1,))
+
+
+def check_strided(value: "torch.Tensor", place: str) -> None:
+    import torch
+
+    if value.layout != torch.strided:
+        raise FuseboxError("E0401", f"a tensor of layout {value.layout} has no strides; make it dense", place)
+    if value.is_nested:
+        raise FuseboxError("E0401", "a nested tensor has no shape; pad it by to_padded_tensor", place)
+
+
+def shapes(inputs: Sequence[Any]) -> list[list[int]]:
+    """The shapes of the tensors among the inputs; tensors may be of any device."""
+    import torch
+
+    tensors = [(v, f"inputs[{i}]") for i, v in enumerate(inputs) if isinstance(v, torch.Tensor)]
+    for tensor, place in tensors:
+        check_strided(tensor, place)
+    return [list(tensor.shape) for tensor, _ in tensors]
 
 
 def layouts(inputs: Sequence[Any]) -> list[object]:
@@ -104,26 +140,20 @@ def layouts(inputs: Sequence[Any]) -> list[object]:
     return [argument(v, f"inputs[{i}]", v.device if isinstance(v, torch.Tensor) else torch.device("cpu"), False) for i, v in enumerate(inputs)]
 
 
-def _check_threads(threads: object) -> None:
-    if not isinstance(threads, int) or not -(2**31) <= threads < 2**31:
-        raise FuseboxError("E0440", "the number of threads is an integer", repr(threads))
-
-
 def run(program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device", threads: int) -> "list[torch.Tensor | Number]":
     arguments, ordinal, stream = _arguments(inputs, device)
-    _check_threads(threads)
+    threads = count(threads, "the number of threads")
     return _outputs(program.execute(arguments, ordinal, threads, stream), device)
 
 
 def profile(program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device", runs: int, threads: int) -> dict[str, Any]:
     arguments, ordinal, _ = _arguments(inputs, device, waits=True)
-    _check_threads(threads)
-    return program.profile(arguments, ordinal, threads, runs)
+    return program.profile(arguments, ordinal, count(threads, "the number of threads"), count(runs, "the number of runs"))
 
 
 def tune(program: _fusebox.Program, inputs: Sequence[Any], device: "torch.device", runs: int) -> tuple[_fusebox.Program, list[tuple[str, str, str, float, float, int]]]:
     arguments, ordinal, _ = _arguments(inputs, device, waits=True)
-    return program.tune(arguments, ordinal, runs)
+    return program.tune(arguments, ordinal, count(runs, "the number of runs"))
 
 
 def plan(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Sequence, Union
+from typing import Any, Mapping, Sequence, Union
 
 from fusebox import _fusebox
 from fusebox.enums import CacheOp, DataType, LoadStoreOpType, MemoryType, ParallelType, SwizzleType, word
 from fusebox.errors import FuseboxError
-from fusebox.fusion import Fusion
+from fusebox.fusion import Fusion, as_integer, flag, integers, items, string
 
 Word = int | tuple[str, str]
 
@@ -82,13 +82,13 @@ class Tensor(_Named):
 
     def step(self, kind: str, operands: Sequence[Word], results: Sequence[str] = (), **attributes: object) -> None:
         """Takes one step by its name in the step table, with domains as (tensor, loop)."""
-        self.fd.program.step(kind, list(operands), list(results), attributes)
+        take_step(self.fd.program, kind, operands, results, attributes)
 
     def split(self, axis: int, factor: int | Scalar, inner_split: bool = True) -> None:
         """Into an outer and an inner loop. The inner one (the outer one without inner_split) has the factor as its extent."""
         loop = self.axis(axis).name
         by = step_word(factor, "a factor")
-        outer: dict[str, object] = {} if inner_split else {"outer": 1}
+        outer: dict[str, object] = {} if flag(inner_split, "inner_split") else {"outer": 1}
         self.step("split", [(self.name, loop), by], self._fresh_loops(loop + "o", loop + "i"), **outer)
 
     def merge(self, axis: int, axis_inner: int | None = None) -> None:
@@ -97,13 +97,16 @@ class Tensor(_Named):
         inner = self.axis(axis_inner if axis_inner is not None else axis % len(self.loops()) + 1).name
         self.step("merge", [(self.name, outer), (self.name, inner)], self._fresh_loops(outer + inner))
 
-    def reorder(self, old2new: dict[int, int]) -> None:
+    def reorder(self, old2new: Mapping[int, int]) -> None:
         """Moves loops to new places. The others keep their order in the places that are left."""
+        if not isinstance(old2new, Mapping):
+            raise FuseboxError("E0215", "reorder takes a dict of loops and their new places", repr(old2new))
         loops = [i.name for i in self.loops()]
         count = len(loops)
         places: dict[int, str] = {}
-        for old, new in old2new.items():
-            if not (-count <= old < count and -count <= new < count) or new % count in places or loops[old] in places.values():
+        for old, new in ((as_integer(old), as_integer(new)) for old, new in old2new.items()):
+            is_there = old is not None and new is not None and -count <= old < count and -count <= new < count
+            if not is_there or new % count in places or loops[old] in places.values():
                 raise FuseboxError("E0206", "reorder wants each of these loops once, and a place of its own for each", f"%{self.name}")
             places[new % count] = loops[old]
         others = iter(name for name in loops if name not in places.values())
@@ -116,7 +119,7 @@ class Tensor(_Named):
 
     def rfactor(self, axes: Sequence[int]) -> Tensor:
         """Reduces these loops first, in a tensor of its own, which is returned."""
-        return self._derived("rfactor", "_rf", [(self.name, ""), *((self.name, self.axis(a).name) for a in axes)])
+        return self._derived("rfactor", "_rf", [(self.name, ""), *((self.name, self.axis(a).name) for a in items(axes, "the argument axes"))])
 
     def parallelize(self, axis: int, parallel_type: ParallelType) -> None:
         self.axis(axis).parallelize(parallel_type)
@@ -138,14 +141,19 @@ class Tensor(_Named):
 
     def set_allocation(self, axes: Sequence[int], contiguity: Sequence[bool] | None = None) -> None:
         """The order in which these loops are laid out, outermost first."""
-        given: dict[str, object] = {} if contiguity is None else {"contiguity": [int(c) for c in contiguity]}
-        self.step("set_allocation", [(self.name, ""), *((self.name, self.axis(a).name) for a in axes)], **given)
+        given: dict[str, object] = {}
+        if contiguity is not None:
+            marks = [number(c) for c in items(contiguity, "a contiguity")]
+            if not all(isinstance(m, int) for m in marks):
+                raise FuseboxError("E0215", "a contiguity is a list of True and False", repr(contiguity))
+            given["contiguity"] = [int(m) for m in marks]  # type: ignore[call-overload]
+        self.step("set_allocation", [(self.name, ""), *((self.name, self.axis(a).name) for a in items(axes, "the argument axes"))], **given)
 
     def set_allocation_as_loop(self) -> None:
         self.set_allocation(range(len(self.loops())))
 
     def set_device_mesh(self, devices: Sequence[int]) -> None:
-        self.step("set_mesh", [(self.name, "")], devices=list(devices))
+        self.step("set_mesh", [(self.name, "")], devices=integers(devices, "a device mesh"))
 
     def _fresh_loops(self, *wanted: str) -> list[str]:
         return [self.fd.program.fresh_loop(self.name, name) for name in wanted]
@@ -184,17 +192,30 @@ def number(value: object) -> object:
 
 def raw(operand: object) -> object:
     """The operand as the extension takes it."""
+    if isinstance(operand, str):
+        string(operand, "an operand")  # the extension refuses the others
     return operand.value if isinstance(operand, _Named) else number(operand)
 
 
 def step_word(operand: object, what: str) -> Word:
     """An integer or a scalar as a step names it."""
-    given = number(operand)
-    if isinstance(given, Scalar):
-        return given.name, ""
-    if isinstance(given, int):
+    if isinstance(operand, Scalar):
+        return operand.name, ""
+    given = as_integer(operand)
+    if given is not None:
         return given
     raise FuseboxError("E0215", f"{what} is an integer or a scalar", repr(operand))
+
+
+def take_step(program: _fusebox.Program, kind: object, operands: object, results: object, attributes: dict[str, Any]) -> None:
+    """Takes one step. E0215 for words and attributes of kinds that no step has."""
+    try:
+        program.step(string(kind, "a step's name"), items(operands, "the argument operands"), items(results, "the argument results"), attributes)
+    except FuseboxError:
+        raise
+    except (TypeError, RuntimeError):  # the extension cannot read an argument
+        message = "a step takes integers of 64 bits and (tensor, loop) as operands, names as results, and integers, strings or lists as attributes"
+        raise FuseboxError("E0215", message, str(kind)) from None
 
 
 def raw_tensor(operand: object) -> _fusebox.Value:
