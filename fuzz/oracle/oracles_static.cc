@@ -111,9 +111,8 @@ void bytes_round_trip(OracleRun& run) {
   if (const Compiled* c = run.compiled()) m.graphs.insert(m.graphs.end(), c->kernels.begin(), c->kernels.end());
   try {
     // Kernels of several segments may share a name, and an ATen segment has none. The program itself may have no op.
-    m.graphs.erase(
-        std::remove_if(m.graphs.begin() + 1, m.graphs.end(), [](const Graph& g) { return g.ops.empty(); }),
-        m.graphs.end());
+    m.graphs.erase(std::remove_if(m.graphs.begin() + 1, m.graphs.end(), [](const Graph& g) { return g.ops.empty(); }),
+                   m.graphs.end());
     for (size_t i = 1; i < m.graphs.size(); ++i) m.graphs[i].name = "k" + std::to_string(i);
     const Defects& defects = run.options().defects;
     const std::string bytes = encode(m, defects);

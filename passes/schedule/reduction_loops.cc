@@ -41,6 +41,7 @@ class LoopPlanner {
         has_few_rows_(most_of(view.sizes, space.kept) < 2 * view.device.multiprocessors),
         access_(find_access(view, space)),
         of_one_(sizes_of_one(view)),
+        row_(h.number_or("lanes", 0) == 1 && h.word("form") == "registers" ? only_size(view, space) : 0),
         names_(view.fusion),
         ref_(g_[space.reference].name),
         in_vectors_(listed(h.word("in_vectors"))),
@@ -79,6 +80,13 @@ class LoopPlanner {
   }
 
  private:
+  // The length that all rows of the class have; 0 if it has several.
+  static int64_t only_size(const ScheduleView& view, const ReductionSpace& space) {
+    if (space.reduced.size() != 1) return 0;
+    const SizeClass c = view.sizes.of(space.reduced[0]);
+    return c.most % c.divisor == 0 && c.most - c.divisor < least_of(view.sizes, space.reduced) ? c.most : 0;
+  }
+
   bool is_overwritten(ValueId input) const {
     return std::ranges::any_of(outputs(g_), [&](const OutputRef& out) { return out.alias == input; });
   }
@@ -314,8 +322,14 @@ class LoopPlanner {
   // checks that a block has no more threads.
   void state_facts() {
     for (const std::string& size : of_one_) steps_.assume_equal(size, 1);
-    if (const int64_t longest = h_.number_or("longest", 0); longest > 0 && !defects_.has(Defect::kRowFactLeftOut))
-      assume_at_most(space_.reduced, longest);
+    if (const int64_t longest = h_.number_or("longest", 0); longest > 0 && !defects_.has(Defect::kRowFactLeftOut)) {
+      // A thread then takes its row without a loop.
+      const auto sizes = row_ > 0 ? sizes_of(g_, space_.reduced) : std::nullopt;
+      if (sizes && sizes->names.size() == 1 && sizes->factor == 1 && std::ranges::count(of_one_, sizes->names[0]) == 0)
+        steps_.assume_equal(sizes->names[0], row_);
+      else
+        assume_at_most(space_.reduced, longest);
+    }
     if (const int64_t least = h_.number_or("least", 0); least > 1) assume_least(least);
     if (waits_) state_blocks();
     if (const int64_t blocks = h_.number_or("cluster", 1); blocks > 1)
@@ -353,6 +367,7 @@ class LoopPlanner {
   const bool has_few_rows_;       // too few to fill the GPU
   const ReductionAccess access_;  // for the order of the axes
   const Names of_one_;            // sizes
+  const int64_t row_;             // elements of a row that one thread takes, if they are known; else 0
   FreshNames names_;
   StepDraft steps_;
   std::string ref_;  // the reference of the space, or what is stored in it
