@@ -220,7 +220,7 @@ class Cutter {
 
   // The memory with which schedulers are asked whether they take a stretch. Where the best cut is looked for, the answers
   // must not depend on the cuts that were tried before.
-  const MemoryClasses& asked_memory() const { return all_.size() > kMostForBestCut ? memory_ : options_.memory; }
+  const MemoryClasses& asked_memory() const { return windows_.longest() > kMostForBestCut ? memory_ : options_.memory; }
 
   // Whether a scheduler takes the ops, as far as it can tell without making the kernel plan.
   bool is_taken(const std::vector<OpId>& ops, const std::vector<bool>& needed) {

@@ -20,6 +20,12 @@ CutWindows::CutWindows(const std::vector<Stretch>& independent, size_t most) {
   }
 }
 
+size_t CutWindows::longest() const {
+  size_t most = 0;
+  for (const Window& w : windows_) most = std::max(most, w.ops.size());
+  return most;
+}
+
 void CutWindows::begin(size_t i, std::vector<std::vector<double>> costs, std::function<bool(Stretch)> is_possible) {
   const size_t first = windows_[i].ops.begin;
   windows_[i].cut.emplace(std::move(costs), [first, is_possible = std::move(is_possible)](Stretch s) {

@@ -21,6 +21,7 @@ class CutWindows {
 
   size_t size() const { return windows_.size(); }
   Stretch operator[](size_t i) const { return windows_[i].ops; }
+  size_t longest() const;  // in ops
 
   bool is_begun(size_t i) const { return windows_[i].cut.has_value(); }
   void begin(size_t i, std::vector<std::vector<double>> costs, std::function<bool(Stretch)> is_possible);

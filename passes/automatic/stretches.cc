@@ -33,7 +33,16 @@ bool is_arithmetic(OpKind kind) {
 }  // namespace
 
 Stretches::Stretches(const Graph& g, const Defects& defects)
-    : g_(g), defects_(defects), readers_(uses(g)), positions_(g.ops.size(), kNowhere), is_output_(g.values.size()) {
+    : g_(g),
+      defects_(defects),
+      readers_(uses(g)),
+      positions_(g.ops.size(), kNowhere),
+      is_output_(g.values.size()),
+      is_overwritten_(g.values.size()) {
+  for (const OutputRef& out : outputs(g)) {
+    is_output_[out.value.index] = true;
+    if (out.alias) is_overwritten_[out.alias.index] = true;
+  }
   for (OpId op : g[Graph::body()].ops)
     if (g[op].kind != OpKind::kInput && !g[op].results.empty() && g.is_tensor(g[op].results[0])) {
       positions_[op.index] = order_.size();
@@ -43,7 +52,6 @@ Stretches::Stretches(const Graph& g, const Defects& defects)
                                                           : 0);
       is_cheap_.push_back(is_cheap(op));
     }
-  for (const OutputRef& out : outputs(g)) is_output_[out.value.index] = true;
 }
 
 // Whether the op is computed again wherever it is read: its large operand, if it has one, has no more bytes than its result,
@@ -74,16 +82,34 @@ bool Stretches::is_cheap(OpId op) const {
   }
 }
 
+ValueId Stretches::large_operand(OpId op) const {
+  ValueId large;
+  for (ValueId v : g_[op].operands)
+    if (v && g_.is_tensor(v) && !is_small(v)) large = v;
+  return large;
+}
+
 int Stretches::arithmetic_on(OpId op) const {
   const Op& o = g_[op];
-  ValueId large;
-  for (ValueId v : o.operands) {
-    if (!v || !g_.is_tensor(v) || is_small(v) || v == large) continue;
-    if (large) return kMostArithmetic + 1;
-    large = v;
-  }
+  const ValueId large = large_operand(op);
   if (!large) return 1;
-  return bits(g_[large].dtype) > bits(g_[o.results[0]].dtype) ? kMostArithmetic + 1 : arithmetic_behind(large) + 1;
+  const bool reads_two =
+      std::ranges::any_of(o.operands, [&](ValueId v) { return v && g_.is_tensor(v) && v != large && !is_small(v); });
+  if (reads_two || bits(g_[large].dtype) > bits(g_[o.results[0]].dtype)) return kMostArithmetic + 1;
+  // Of several stretches that read an overwritten input, one would take its place from the output.
+  if (readers_[o.results[0].index].size() > 1 && is_of_overwritten(large)) return kMostArithmetic + 1;
+  return arithmetic_behind(large) + 1;
+}
+
+bool Stretches::is_of_overwritten(ValueId v) const {
+  for (int i = 0; i < 2 * kMostArithmetic; ++i) {
+    const OpId made = g_[v].def;
+    if (g_[made].kind == OpKind::kInput) return is_overwritten_[v.index];
+    if (!is_arithmetic(g_[made].kind) && g_[made].kind != OpKind::kCast) return false;
+    v = large_operand(made);
+    if (!v) return false;
+  }
+  return false;
 }
 
 int Stretches::arithmetic_behind(ValueId v) const {
@@ -116,6 +142,8 @@ bool Stretches::is_taken_in(size_t at, ValueId v, OpId reader) const {
 bool Stretches::wants_memory(ValueId v, OpId reader) const {
   const Op& o = g_[reader];
   if (is_library(g_, o)) return true;
+  if (demands(o.kind, kIndexed) && o.operands[0] == v) return true;
+  if (o.kind == OpKind::kCat && std::ranges::count(o.operands, v) > 1) return true;
   for (size_t i = 0; i < o.operands.size(); ++i)
     if (o.operands[i] == v && reads_by_data(g_, o, i)) return true;
   return false;

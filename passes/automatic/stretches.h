@@ -63,22 +63,27 @@ class Stretches {
   int arithmetic_on(OpId op) const;
   // The same of what makes a tensor; of random numbers as many as are made again, so that nothing is made of them twice.
   int arithmetic_behind(ValueId v) const;
+  // The last operand that is a tensor and not small; none if there is none.
+  ValueId large_operand(OpId op) const;
+  // Whether the tensor is an input that an output lies over, or arithmetic on one.
+  bool is_of_overwritten(ValueId v) const;
   // Whether the tensor is stretched to its size, or filled: it is read from fewer bytes, or from none.
   bool is_small(ValueId v) const;
   // Whether a stretch that begins behind the op at this position takes it in, because `reader` reads its result `v`.
   bool is_taken_in(size_t at, ValueId v, OpId reader) const;
-  // Whether the reader finds the tensor's elements in memory: ATen alone computes it, or data tell it which ones.
+  // Whether the reader finds the tensor's elements in memory: ATen alone computes it, data or a scalar tell it which ones, or
+  // it takes them as two parts of its result.
   bool wants_memory(ValueId v, OpId reader) const;
   std::vector<bool> among(const std::vector<OpId>& ops) const;
 
   const Graph& g_;
   const Defects defects_;
   std::vector<std::vector<OpId>> readers_;
-  std::vector<OpId> order_;        // the ops that make tensors
-  std::vector<size_t> positions_;  // by op: its position in the order
-  std::vector<int> arithmetic_;    // by position
-  std::vector<bool> is_cheap_;     // by position
-  std::vector<bool> is_output_;
+  std::vector<OpId> order_;                       // the ops that make tensors
+  std::vector<size_t> positions_;                 // by op: its position in the order
+  std::vector<int> arithmetic_;                   // by position
+  std::vector<bool> is_cheap_;                    // by position
+  std::vector<bool> is_output_, is_overwritten_;  // by value
 };
 
 }  // namespace fusebox

@@ -53,7 +53,10 @@ bool follow(Heuristics& h) {
   // A row of a tile has a thread for each vector, and a block has so many rows of threads.
   if (const int64_t* tile = find_number(h, "tile"))
     if (*tile < vector || *tile > kMostTile || *tile / vector * h.number("rows") > kMostThreads) return false;
-  if (const int64_t* rows = find_number(h, "rows"); rows && find_number(h, "chunks") && *rows > kMostKeptRows)
+  // Rows are along block.z, but for those that have a thread each.
+  const int64_t* lanes = find_number(h, "lanes");
+  if (const int64_t* rows = find_number(h, "rows");
+      rows && find_number(h, "chunks") && *rows > kMostKeptRows && !(lanes && *lanes == 1))
     return false;
   return !threads || *threads <= kMostThreads;
 }
@@ -72,10 +75,12 @@ bool is_by_columns(const Heuristics& h) { return h.has("axes") && h.word("axes")
 std::optional<Heuristics> moved(const Heuristics& h, Move move, bool up) {
   const bool keeps_row = std::ranges::count(h.choices, "chunks", &Heuristic::key) > 0;
   const bool has_lanes = std::ranges::count(h.choices, "lanes", &Heuristic::key) > 0;
-  // The parts of a kept row move together. Those of kept columns are of warps alone; lanes and vectors are of other columns.
+  // The parts of a kept row move together. Those of kept columns are of warps alone, and of lanes that take places; other lanes
+  // and vectors are of other columns.
   constexpr std::string_view kParts[] = {"warps", "lanes", "vector"}, kOfRows[] = {"rows", "unroll"};
   const bool has_columns = is_by_columns(h), keeps_columns = keeps_row && has_columns;
-  const bool is_part = std::ranges::count(kParts, move.key) > 0 && (!keeps_columns || move.key == "warps");
+  const bool is_of_row = move.key == "warps" || (move.key == "lanes" && h.has("places"));
+  const bool is_part = std::ranges::count(kParts, move.key) > 0 && (!keeps_columns || is_of_row);
   if (keeps_row && move.against.empty() && is_part) return std::nullopt;
   if (keeps_columns && move.against == "chunks" && !is_part) return std::nullopt;
   if (has_columns && std::ranges::count(kOfRows, move.key) > 0 && (keeps_columns || move.key == "rows"))

@@ -29,8 +29,8 @@ class Chooser : public ReductionFacts {
 
   // A row in registers. Nothing if no block holds one.
   std::optional<Heuristics> in_registers() {
-    // A thread has a row of one access for itself, and exchanges nothing.
-    if (const int64_t lanes = lanes_of_short_row(1))
+    // A thread has a row of one access for itself, and exchanges nothing. The launch checks that rows are no longer.
+    if (const int64_t lanes = lanes_of_short_row(sizes_of(view_.fusion, space_.reduced) ? 1 : 2))
       return plan("registers",
                   {.lanes = lanes,
                    .chunks = 1,
