@@ -18,6 +18,7 @@
 namespace fusebox {
 namespace {
 
+using testing::replaced;
 using testing::setting;
 
 RunOptions automatic() {
@@ -147,42 +148,37 @@ TEST(ReductionSchedules, ColumnsOfKeptInputs) {
       "  %rb = broadcast %r mask KEPT\n  %n = mul %d, %rb\n";
   struct Program {
     std::string head, tail, mask;
-    size_t kept;  // axes
+    size_t kept;           // axes
+    bool is_of_last_axis;  // the weight
   };
   const Program programs[] = {
       {"  %m, %c = size\n  %x = input TYPE[%m, %c] contiguous\n  %w = input TYPE[%c] contiguous\n",
        "  %v = cast %w as f32\n  %vb = broadcast %v mask KEPT\n  %y = mul %n, %vb\n  %o = cast %y as TYPE\n  output "
        "%o\n",
-       "[1, 0]", 1},
+       "[1, 0]", 1, false},
       {"  %m, %a, %c = size\n  %x = input TYPE[%m, %a, %c] contiguous\n  %w = input TYPE[%a, %c] contiguous\n",
        "  %v = cast %w as f32\n  %g = sigmoid %v\n  %vb = broadcast %g mask KEPT\n  %y = mul %n, %vb\n"
        "  %o = cast %y as TYPE\n  output %o\n  output %r\n",
-       "[1, 0, 0]", 2},
+       "[1, 0, 0]", 2, false},
       {"  %m, %a, %c = size\n  %x = input TYPE[%m, %a, %c] contiguous\n  %w = input TYPE[%c] contiguous\n",
        "  %v = cast %w as f32\n  %g = sqrt %v\n  %vb = broadcast %g mask [1, 1, 0]\n  %y = add %n, %vb\n  output %y\n",
-       "[1, 0, 0]", 2}};
+       "[1, 0, 0]", 2, true}};
   int kept = 0, made_once = 0;
   for (const Program& p : programs)
     for (const Dtype dtype : {Dtype::kBfloat16, Dtype::kHalf, Dtype::kFloat})
       for (const auto& [m, n] : std::vector<std::pair<int64_t, int64_t>>{
                {40, 96}, {63, 64}, {130, 40}, {7, 264}, {300, 24}, {513, 8}, {33, 65}, {1, 500}, {520, 72}}) {
-        std::string program = "fusion @f {\n" + p.head + normalized + p.tail + "}\n";
-        const auto replace = [&](const std::string& word, const std::string& by) {
-          for (size_t at = 0; (at = program.find(word, at)) != std::string::npos;) program.replace(at, word.size(), by);
-        };
-        replace("KEPT", p.mask);
-        replace("TYPE", std::string(text(dtype)));
-        const Module module = parse_module(program);
+        const std::string program = replaced("fusion @f {\n" + p.head + normalized + p.tail + "}\n", "KEPT", p.mask);
+        const Module module = parse_module(replaced(program, "TYPE", std::string(text(dtype))));
         const std::vector<int64_t> columns = p.kept == 1 ? std::vector<int64_t>{n} : std::vector<int64_t>{3, n};
         std::vector<int64_t> rows = columns;
         rows.insert(rows.begin(), m);
-        const bool is_of_last = p.mask == "[1, 0, 0]" && program.find("[1, 1, 0]") != std::string::npos;
         RunOptions options = automatic();
         options.device->multiprocessors = 1;
         options.device->registers = 8192;
         std::vector<Argument> inputs;
         uint64_t seed = 0;
-        for (const std::vector<int64_t>& shape : {rows, is_of_last ? std::vector<int64_t>{n} : columns}) {
+        for (const std::vector<int64_t>& shape : {rows, p.is_of_last_axis ? std::vector<int64_t>{n} : columns}) {
           InputSpec spec;
           spec.dtype = dtype;
           spec.shape = shape;
@@ -222,14 +218,9 @@ TEST(ReductionSchedules, LanesOfPlaces) {
     for (const Dtype dtype : {Dtype::kFloat, Dtype::kHalf, Dtype::kDouble})
       for (const auto& shape : std::vector<std::vector<int64_t>>{
                {70, 16, 2}, {33, 8, 1}, {50, 9, 3}, {129, 64, 2}, {40, 33, 4}, {21, 63, 7}, {300, 10, 2}, {5, 32, 5}}) {
-        std::string program = "fusion @f {\n" + of.head + softmax;
-        const auto replace = [&](const std::string& word, const std::string& by) {
-          for (size_t at = 0; (at = program.find(word, at)) != std::string::npos;) program.replace(at, word.size(), by);
-        };
-        replace("OVER", of.over);
-        replace("MASK", of.mask);
-        replace("TYPE", std::string(text(dtype)));
-        const Module module = parse_module(program);
+        const std::string program =
+            replaced(replaced("fusion @f {\n" + of.head + softmax, "OVER", of.over), "MASK", of.mask);
+        const Module module = parse_module(replaced(program, "TYPE", std::string(text(dtype))));
         InputSpec spec;
         spec.dtype = dtype;
         spec.shape = shape;

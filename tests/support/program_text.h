@@ -8,6 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace fusebox::testing {
 
@@ -24,11 +25,13 @@ inline std::string program_text(const std::string& name) {
   return file_text("tests/support/programs/" + name + ".fir");
 }
 
-// The text with a number in place of a word, wherever it stands.
-inline std::string replaced(std::string text, const std::string& word, int64_t by) {
-  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos;)
-    text.replace(at, word.size(), std::to_string(by));
+// The text with another one, or a number, in place of a word, wherever it stands. The other one does not have the word.
+inline std::string replaced(std::string text, const std::string& word, const std::string& by) {
+  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos;) text.replace(at, word.size(), by);
   return text;
+}
+inline std::string replaced(std::string text, const std::string& word, int64_t by) {
+  return replaced(std::move(text), word, std::to_string(by));
 }
 
 }  // namespace fusebox::testing
