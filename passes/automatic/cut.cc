@@ -524,12 +524,14 @@ class Cutter {
   // By end and begin: what each stretch of the window costs.
   void begin_window(size_t i) {
     const Stretch ops = windows_[i];
-    std::vector<double> of_values(g_.values.size());
-    for (size_t v = 0; v < of_values.size(); ++v)
-      if (g_.is_tensor(ValueId(v))) of_values[v] = bytes(ValueId(v));
+    if (of_values_.empty()) {
+      of_values_.resize(g_.values.size());
+      for (size_t v = 0; v < of_values_.size(); ++v)
+        if (g_.is_tensor(ValueId(v))) of_values_[v] = bytes(ValueId(v));
+    }
     std::vector<std::vector<double>> costs(ops.size() + 1);
     for (size_t k = 1; k <= ops.size(); ++k)
-      costs[k] = all_.costs_until(ops.begin, ops.begin + k, kLaunchBytes, of_values);
+      costs[k] = all_.costs_until(ops.begin, ops.begin + k, kLaunchBytes, of_values_);
     windows_.begin(i, std::move(costs), [this](Stretch s) { return is_possible(s); });
     for (const auto& [s, known] : own_memory_)
       if (s.begin >= ops.begin && s.end <= ops.end)
@@ -558,7 +560,8 @@ class Cutter {
   Stretches all_;
   std::map<Stretch, bool> possible_;  // those that were asked for
   CutWindows windows_;
-  std::set<Stretch> alone_;  // of one op, which runs without the cheap ops that it reads
+  std::vector<double> of_values_;  // the bytes of each tensor, for all windows
+  std::set<Stretch> alone_;        // of one op, which runs without the cheap ops that it reads
   // Outputs that no schedule of the stretch can store over their inputs.
   std::map<Stretch, std::vector<InPlaceRefusal>> own_memory_;
   std::map<OpsAndOutputs, bool> taken_;

@@ -7,28 +7,13 @@
 #include "ir/infer/is_library.h"
 #include "ir/infer/product_call.h"
 #include "ir/table/families.h"
+#include "passes/schedule/arithmetic.h"
 
 namespace fusebox {
 namespace {
 
 // Such ops that stand one behind the other and are made again where they are read, at most.
 constexpr int kMostArithmetic = 4;
-
-bool is_arithmetic(OpKind kind) {
-  switch (kind) {
-    case OpKind::kNeg:
-    case OpKind::kAbs:
-    case OpKind::kAdd:
-    case OpKind::kSub:
-    case OpKind::kMul:
-    case OpKind::kMinimum:
-    case OpKind::kMaximum:
-    case OpKind::kWhere:
-      return true;
-    default:  // any other: it costs more, or makes fewer bytes than it reads
-      return false;
-  }
-}
 
 }  // namespace
 
@@ -120,6 +105,7 @@ int Stretches::arithmetic_behind(ValueId v) const {
 }
 
 bool Stretches::is_small(ValueId v) const {
+  while (g_[g_[v].def].kind == OpKind::kCast) v = g_[g_[v].def].operands[0];
   switch (g_[g_[v].def].kind) {
     case OpKind::kFull:
     case OpKind::kIota:
@@ -127,8 +113,6 @@ bool Stretches::is_small(ValueId v) const {
     case OpKind::kBroadcastInDim:
     case OpKind::kExpand:
       return true;
-    case OpKind::kCast:
-      return is_small(g_[g_[v].def].operands[0]);
     default:  // any other: it may be of any size
       return false;
   }

@@ -3,28 +3,14 @@
 #include <algorithm>
 
 #include "ir/table/op.h"
+#include "passes/schedule/arithmetic.h"
 
 namespace fusebox {
 namespace {
 
 // Whether an instruction or two compute an element, or none does: it is no more than a register is worth.
 bool costs_little(OpKind kind) {
-  if (demands(kind, kMetadata)) return true;
-  switch (kind) {
-    case OpKind::kFull:
-    case OpKind::kCast:
-    case OpKind::kNeg:
-    case OpKind::kAbs:
-    case OpKind::kAdd:
-    case OpKind::kSub:
-    case OpKind::kMul:
-    case OpKind::kMaximum:
-    case OpKind::kMinimum:
-    case OpKind::kWhere:
-      return true;
-    default:  // any other: an elementary function, or one that is seldom worth a register
-      return false;
-  }
+  return demands(kind, kMetadata) || kind == OpKind::kFull || kind == OpKind::kCast || is_arithmetic(kind);
 }
 
 }  // namespace

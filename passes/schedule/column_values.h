@@ -5,7 +5,6 @@
 //   // r = rsqrt(variance + ε), y = (x - mean) * r * cast(weight)   →   r, and the copy of the weight
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "ir/module/module.h"

@@ -69,22 +69,7 @@ inputs @f host {
 // Its blocks wait for one another. Counters that a launch did not find cleared would let them wait for ever.
 TEST(Timing, AKernelWithABarrierOfTheGrid) {
   if (!testing::gpu_or_null()) GTEST_SKIP() << "no GPU";
-  const Made m = made(R"(fusion @f {
-  %m, %n = size
-  %x = input f32[%m, %n] contiguous
-  %mx = max %x over [1]
-  %mb = broadcast %mx mask [0, 1]
-  %d = sub %x, %mb
-  %e = exp %d
-  %s = sum %e over [1]
-  %sb = broadcast %s mask [0, 1]
-  %y = truediv %e, %sb
-  output %y
-}
-inputs @f host {
-  %x = f32[1, 4000000] normal seed 1
-}
-)");
+  const Made m = made(testing::program_text("softmax") + "inputs @f host {\n  %x = f32[1, 4000000] normal seed 1\n}\n");
   EXPECT_NE(text(m.run.compiled.automatic->decisions.at(0).heuristics).find("most_rows 1"), std::string::npos);
   const Timing t = time_run(m.run, m.arguments, 3, 1);
   EXPECT_EQ(t.kernels.size(), 1u);  // nothing is cleared in each run
