@@ -137,6 +137,10 @@ class Checker {
         require(w.b == ranks_[w.a] && w.a >= ranks_.size() - r_.allocated.size() && w.small < 2, at,
                 "only a tensor of the program's own is allocated, with its rank");
         return check_registers(at + 1, size_t{2} * w.b);
+      case LaunchOp::kView:
+        require(w.b == ranks_[w.a] && w.a >= ranks_.size() - r_.allocated.size() && w.a != w.c, at,
+                "only a tensor of the program's own is a view of another one, with its rank");
+        return check_registers(at + 1, size_t{2} * w.b + 1);
       case LaunchOp::kLaunch:
         check_registers(at + 1, kDimensions);
         return check_operands(at + 1 + words_of_registers(kDimensions), w.b, true);
@@ -202,6 +206,8 @@ size_t words_behind(std::span<const uint64_t> code, size_t at) {
       return w.b;
     case LaunchOp::kAllocate:
       return words_of_registers(size_t{2} * w.b);
+    case LaunchOp::kView:
+      return words_of_registers(size_t{2} * w.b + 1);
     case LaunchOp::kLaunch:
       return words_of_registers(kDimensions) + w.b;
     case LaunchOp::kScalarInput:
@@ -228,8 +234,8 @@ std::string text(const LaunchRecord& r) {
     if (row.b == LaunchPart::kTarget) all += " " + number(w.target());
     const size_t more = std::min(words_behind(r.code, at), r.code.size() - at - 1);
     if (w.op == LaunchOp::kConstant && more == 1) all += " " + std::to_string(static_cast<int64_t>(r.code[at + 1]));
-    if (w.op == LaunchOp::kAllocate || w.op == LaunchOp::kLaunch) {
-      const size_t registers = w.op == LaunchOp::kLaunch ? kDimensions : size_t{2} * w.b;
+    if (w.op == LaunchOp::kAllocate || w.op == LaunchOp::kView || w.op == LaunchOp::kLaunch) {
+      const size_t registers = w.op == LaunchOp::kLaunch ? kDimensions : size_t{2} * w.b + (w.op == LaunchOp::kView);
       for (size_t i = 0; i < registers && i / 4 < more; ++i) all += " r" + number(register_in(&r.code[at + 1], i));
     }
     if (w.op == LaunchOp::kLaunch || w.op == LaunchOp::kCompute || w.op == LaunchOp::kCallAten) {

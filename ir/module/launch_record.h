@@ -69,7 +69,7 @@ struct LaunchInput {
   bool operator==(const LaunchInput&) const = default;
 };
 
-// A tensor that the program allocates.
+// A tensor that the program allocates, or a view.
 struct LaunchSlot {
   Dtype dtype = Dtype::kFloat;
   uint32_t rank = 0;

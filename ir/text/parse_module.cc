@@ -78,7 +78,7 @@ Segment segment(Parser& p) {
   Segment result;
   if (!p.accept_word("segment")) p.fail_expected("segment");
   result.name = p.graph_name();
-  result.executor = p.enumerator<SegmentExecutor>("kernel, aten or communicate");
+  result.executor = p.enumerator<SegmentExecutor>("kernel, aten, communicate or view");
   p.block("a segment", [&] {
     if (p.accept_word("ops"))
       p.list("ops", [&] { result.ops.push_back(p.value_name("a value")); });

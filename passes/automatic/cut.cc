@@ -12,6 +12,7 @@
 #include "ir/step/step_applier.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
+#include "passes/automatic/cut_views.h"
 #include "passes/automatic/cut_windows.h"
 #include "passes/automatic/left_behind.h"
 #include "passes/automatic/stretches.h"
@@ -69,13 +70,11 @@ struct Scheduled {
   Graph fusion;  // with the part's steps
 };
 
-// The memory of values in these segments: a value that is stored over an input lies in the input's memory.
-MemoryClasses memory_in(const Segmentation& segmentation, const MemoryClasses& inputs) {
-  MemoryClasses memory = inputs;
-  for (const Segment& s : segmentation.segments)
-    for (const Crossing& c : s.outputs)
-      if (const auto it = inputs.find(c.alias); it != inputs.end()) memory[c.value] = it->second;
-  return memory;
+CutPart view_part(const Segment& segment, OpId op, Graph fusion) {
+  CutPart part{.ops = {op}, .steps = {}, .executor = SegmentExecutor::kView, .heuristics = {}, .declined = {}};
+  part.heuristics.scheduler = "view";
+  part.planned = {segment, std::move(fusion)};
+  return part;
 }
 
 // Whether both are the same fusion, but for the name.
@@ -85,19 +84,23 @@ bool is_same_fusion(const Segment& a, const Segment& b) {
 
 class Cutter {
  public:
-  Cutter(const Graph& g, const AutomaticOptions& options, PlanningWork& work)
+  // `views` are the ops that no kernel has.
+  Cutter(const Graph& g, const AutomaticOptions& options, PlanningWork& work, std::vector<OpId> views = {})
       : g_(g),
         options_(options),
         work_(work),
         extractor_(g, options.defects),
         rebinder_(g, options.sizes),
         sizes_(g, options.sizes, options.defects),
-        memory_(options.memory),
-        all_(g, options.defects),
+        views_(g, std::move(views), sizes_, options.memory),
+        memory_(views_.memory()),
+        all_(g, options.defects, views_.ops()),
         windows_(all_.independent(), kMostForBestCut) {}
 
+  bool takes_all() { return all_.size() == 0 || is_possible({0, all_.size()}); }
+
   std::vector<CutPart> run() {
-    if (all_.size() == 0) return {};
+    if (all_.size() == 0 && views_.ops().empty()) return {};
     while (true)
       if (auto parts = try_cut()) return *std::move(parts);
   }
@@ -116,7 +119,7 @@ class Cutter {
           {"any", std::to_string(depth) + " reductions stand one behind the other, each a walk over the rows"});
       return part;
     }
-    memory_ = memory_in(segmentation, options_.memory);
+    memory_ = views_.memory_in(segmentation);
     while (true) {
       CutPart found = part;
       find_schedule(*tried(segment, memory_), found, {});
@@ -151,6 +154,7 @@ class Cutter {
     for (OpId op : ops) s.ops.push_back(g_[g_[op].results[0]].name);
     for (ValueId v : all_.inputs_of(ops)) s.inputs.push_back({g_[v].name, {}, {}, {}});
     for (ValueId v : outputs_of(ops, needed)) s.outputs.push_back({g_[v].name, {}, {}, {}});
+    views_.lay_out_inputs(s);
     return s;
   }
   std::vector<ValueId> outputs_of(const std::vector<OpId>& ops, const std::vector<bool>& needed) const {
@@ -165,17 +169,6 @@ class Cutter {
 
   static std::string refused(const Error& e) {
     return "its schedule is refused: " + std::string(e.what()) + (e.place.empty() ? "" : " (" + e.place + ")");
-  }
-
-  // The name of a tensor of the fusion without elements; empty if there is none.
-  static std::string tensor_without_elements(const ScheduleView& view) {
-    const Graph& g = view.fusion;
-    const auto is_empty = [&](DomainId d) { return view.sizes.of(d).most == 0; };
-    for (const Value& v : g.values)
-      if (v.kind == ValueKind::kTensor &&
-          (std::ranges::any_of(root_of(g[v.tensor]), is_empty) || std::ranges::any_of(g[v.tensor].logical, is_empty)))
-        return v.name;
-    return {};
   }
 
   // Why a scheduler does not take the fusion, as far as it can tell. Where a tensor has no elements, a reshape splits
@@ -220,7 +213,7 @@ class Cutter {
 
   // The memory with which schedulers are asked whether they take a stretch. Where the best cut is looked for, the answers
   // must not depend on the cuts that were tried before.
-  const MemoryClasses& asked_memory() const { return windows_.longest() > kMostForBestCut ? memory_ : options_.memory; }
+  const MemoryClasses& asked_memory() const { return windows_.longest() > kMostForBestCut ? memory_ : views_.memory(); }
 
   // Whether a scheduler takes the ops, as far as it can tell without making the kernel plan.
   bool is_taken(const std::vector<OpId>& ops, const std::vector<bool>& needed) {
@@ -410,21 +403,27 @@ class Cutter {
       s.name = std::to_string(i);
       for (OpId op : stretches[i].second) s.ops.push_back(g_[g_[op].results[0]].name);
     }
+    views_.add_to(segmentation, stretches.size());
     segmentation = complete(g_, std::move(segmentation), options_.defects);
     std::vector<std::vector<InPlaceRefusal>> own(stretches.size());
-    for (Segment& s : segmentation.segments) {
-      const size_t at = std::stoul(s.name);
-      own[at] = take_off_inputs(segmentation, s, stretches[at].first);
-    }
-    memory_ = memory_in(segmentation, options_.memory);
+    for (Segment& s : segmentation.segments)
+      if (const size_t at = std::stoul(s.name); at < stretches.size())
+        own[at] = take_off_inputs(segmentation, s, stretches[at].first);
+    memory_ = views_.memory_in(segmentation);
     CrossingLayouts layouts(
         g_, segmentation,
         {.infer = options_.infer, .sizes = options_.sizes, .inputs = options_.inputs, .defects = options_.defects});
-    std::vector<CutPart> parts(stretches.size());
-    std::vector<Scheduled*> found(parts.size());
+    std::vector<CutPart> parts(segmentation.segments.size());
+    std::vector<Scheduled*> found(stretches.size());
     for (size_t i = 0; i < segmentation.segments.size(); ++i) {
       const Segment& segment = segmentation.segments[i];
       const size_t at = std::stoul(segment.name);
+      if (segment.executor == SegmentExecutor::kView) {
+        Graph fusion = extractor_.extract(segment);
+        layouts.take(segmentation, i, fusion);
+        parts[at] = view_part(segment, views_.ops()[at - stretches.size()], std::move(fusion));
+        continue;
+      }
       const auto& [stretch, ops] = stretches[at];
       Scheduled& made = scheduled(segment, ops, part_name(g_, at, parts.size()), own[at]);
       found[at] = &made;
@@ -443,7 +442,7 @@ class Cutter {
       segmentation.segments[i].executor = parts[at].executor;
       layouts.take(segmentation, i, made.fusion);
     }
-    for (size_t i = 0; i < parts.size(); ++i)
+    for (size_t i = 0; i < found.size(); ++i)
       parts[i].planned = {std::move(found[i]->segment), std::move(found[i]->fusion)};
     for (CutPart& part : parts)
       if (part.executor == SegmentExecutor::kAten && part.ops.size() == 1)
@@ -556,6 +555,7 @@ class Cutter {
   SegmentExtractor extractor_;
   Rebinder rebinder_;
   SizeClasses sizes_;
+  const CutViews views_;
   MemoryClasses memory_;
   Stretches all_;
   std::map<Stretch, bool> possible_;  // those that were asked for
@@ -577,7 +577,9 @@ std::string part_name(const Graph& fusion, size_t index, size_t count) {
 }
 
 std::vector<CutPart> cut(const Graph& fusion, const AutomaticOptions& options, PlanningWork& work) {
-  return Cutter(fusion, options, work).run();
+  std::vector<OpId> views = CutViews::find(fusion);
+  if (!views.empty() && Cutter(fusion, options, work).takes_all()) views.clear();
+  return Cutter(fusion, options, work, std::move(views)).run();
 }
 
 std::optional<Heuristics> choice_for_all(const Graph& fusion, const AutomaticOptions& options) {
@@ -588,7 +590,7 @@ std::optional<Heuristics> choice_for_all(const Graph& fusion, const AutomaticOpt
 CutPart try_part(const Graph& fusion, const Segmentation& segmentation, size_t segment,
                  const AutomaticOptions& options) {
   PlanningWork work;
-  return Cutter(fusion, options, work).one(segmentation, segment);
+  return Cutter(fusion, options, work, CutViews::of(fusion, segmentation)).one(segmentation, segment);
 }
 
 }  // namespace fusebox

@@ -28,8 +28,8 @@ struct Stretch {
 
 class Stretches {
  public:
-  // The fusion must outlive this.
-  Stretches(const Graph& g, const Defects& defects);
+  // The fusion must outlive this. `views` are ops that are in no stretch; what they read of other ops is stored.
+  Stretches(const Graph& g, const Defects& defects, const std::vector<OpId>& views = {});
 
   // How many ops make tensors.
   size_t size() const { return order_.size(); }

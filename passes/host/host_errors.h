@@ -7,7 +7,7 @@
 
 namespace fusebox {
 
-// Ops of host programs that no machine runs yet: views, streams, events and communication.
+// Ops of host programs that no machine runs yet: parts of meshes, streams, events and communication.
 #define FUSEBOX_OPEN_HOST_OPS  \
   FUSEBOX_OPEN_HOST_VALUE_OPS: \
   case OpKind::kSetStream:     \
@@ -17,8 +17,7 @@ namespace fusebox {
   case OpKind::kWait
 // The open ops that have results.
 #define FUSEBOX_OPEN_HOST_VALUE_OPS               \
-  OpKind::kAliasSelect : case OpKind::kAliasView: \
-  case OpKind::kCreateStream:                     \
+  OpKind::kAliasSelect : case OpKind::kCreateStream: \
   case OpKind::kGetStream:                        \
   case OpKind::kRecordEvent:                      \
   case OpKind::kCommunicate

@@ -14,7 +14,9 @@
 #include "ir/scalar/scalar.h"
 #include "ir/table/error.h"
 #include "passes/kernel/kernel_builder.h"
+#include "passes/segment/crossing_layouts.h"
 #include "passes/segment/segment.h"
+#include "passes/segment/view.h"
 
 namespace fusebox {
 namespace {
@@ -108,9 +110,11 @@ class HostBuilder {
 
   void run_segment(size_t i) {
     const Segment& s = segmentation_.segments[i];
-    if (s.executor != SegmentExecutor::kAten)
+    if (s.executor == SegmentExecutor::kKernel)
       for (const Crossing& c : s.outputs) destination(c);
     switch (s.executor) {
+      case SegmentExecutor::kView:
+        return make_view(s);
       case SegmentExecutor::kKernel:
         return inline_launch(s, launches_[i]);
       case SegmentExecutor::kAten:
@@ -216,8 +220,102 @@ class HostBuilder {
       tensors_[c.value] = tensor(c.alias);
       return;
     }
+    if (const Crossing* returned = returned_view(c.value)) {
+      destination(*returned);
+      tensors_[c.value] = view_of(*returned, v, strides_of(v, memory_order(fusion_, v, c), ValueId()), ValueId());
+      return;
+    }
     tensors_[c.value] = declare(v, c.allocation_order);
     allocated_.emplace(c.value, allocated_.size());
+  }
+
+  // -- views
+
+  // The output of the program that is a view of this value: a kernel makes the value in its place.
+  const Crossing* returned_view(const std::string& value) {
+    for (const Segment& s : segmentation_.segments)
+      if (s.executor == SegmentExecutor::kView && !s.outputs.empty() && s.inputs.at(0).value == value && is_output(s))
+        return &s.outputs[0];
+    return nullptr;
+  }
+  bool is_output(const Segment& view) {
+    const ValueId v = *source_names_.find(view.outputs[0].value);
+    return std::ranges::any_of(outputs(fusion_), [&](const OutputRef& out) { return out.value == v; });
+  }
+
+  bool is_broadcast(DomainId d) const { return fusion_[d].iter_type == IterType::kBroadcast; }
+  ValueId extent(DomainId d) {
+    return scalar(fusion_[d].extent ? fusion_[d].extent : emit_extent(fusion_, Graph::body(), d));
+  }
+
+  // By logical axis. What has a gap behind it has the stride that the tensor `given` shows in a run.
+  std::vector<ValueId> strides_of(ValueId v, const MemoryOrder& in, ValueId given) {
+    const auto axes = logical_without_reductions(fusion_, fusion_.tensor_of(v));
+    std::vector<ValueId> strides(axes.size(), host_.index(0));
+    ValueId run = host_.index(1);
+    for (size_t k = in.order.size(); k-- > 0;) {
+      if (in.contiguity[k] == Contiguity::kNone) continue;
+      if (in.contiguity[k] == Contiguity::kFalse) {
+        Attrs attrs;
+        attrs.set(AttrKey::kAxis, in.order[k]);
+        run = host_.op(OpKind::kTensorStride, {given}, Dtype::kIndex, attrs);
+      }
+      const auto axis = static_cast<size_t>(in.order[k]);
+      strides[axis] = run;
+      run = host_.mul(run, extent(axes[axis]));
+    }
+    return strides;
+  }
+
+  void make_view(const Segment& s) {
+    if (s.outputs.empty() || tensors_.contains(s.outputs[0].value)) return;
+    const Crossing &from = s.inputs.at(0), &to = s.outputs[0];
+    const ValueId v = *source_names_.find(to.value);
+    const ValueId operand = *source_names_.find(from.value);
+    const MemoryOrder in = memory_order(fusion_, operand, from);
+    const auto found = find_view(fusion_, fusion_[v].def, in);
+    if (const auto* why = std::get_if<std::string>(&found))
+      throw Error(ErrorCode::kIllegalAllocation, *why + "; assign the op to a kernel", "%" + from.value);
+    const View& view = std::get<View>(found);
+    const std::vector<ValueId> given = strides_of(operand, in, tensor(from.value));
+    const auto stride_of = [&](const View::Stride& stride) {
+      ValueId result = given.at(stride.axis);
+      for (DomainId d : stride.times) result = host_.mul(result, extent(d));
+      return result;
+    };
+    std::vector<ValueId> strides;
+    for (const auto& stride : view.strides) strides.push_back(stride ? stride_of(*stride) : host_.index(0));
+    ValueId first;
+    for (const View::Shift& shift : view.shifts) {
+      const ValueId by = host_.mul(host_.sub(host_.index(0), scalar(shift.left)), stride_of(shift.by));
+      first = first ? host_.add(first, by) : by;
+    }
+    if (first && constant_integer(h(), first) == 0) first = ValueId();
+    tensors_[to.value] = view_of(from, v, strides, first);
+  }
+
+  // Declares a value that lies in the memory of the crossing tensor.
+  ValueId view_of(const Crossing& base, ValueId v, const std::vector<ValueId>& strides, ValueId first) {
+    const auto from = logical_without_reductions(fusion_, fusion_.tensor_of(v));
+    std::vector<ValueId> operands{tensor(base.value)}, extents;
+    for (DomainId d : from) extents.push_back(is_broadcast(d) ? host_.index(1) : extent(d));
+    operands.insert(operands.end(), extents.begin(), extents.end());
+    operands.insert(operands.end(), strides.begin(), strides.end());
+    operands.push_back(first);
+    const ValueId t = add_named(fusion_[v].dtype, fusion_[v].name);
+    std::vector<DomainId> logical;
+    for (size_t i = 0; i < from.size(); ++i) {
+      IterDomain d;
+      d.iter_type = is_broadcast(from[i]) ? IterType::kBroadcast : IterType::kIteration;
+      d.extent = extents[i];
+      d.name = "i" + std::to_string(i);
+      logical.push_back(add_domain(h(), h()[t].tensor, d));
+    }
+    h().tensor_of(t).logical = logical;
+    h().tensor_of(t).memory = MemoryType::kGlobal;
+    append(h(), Graph::body(), Op{OpKind::kAliasView, operands, {t}, {}, {}});
+    allocated_.emplace(fusion_[v].name, allocated_.size());
+    return t;
   }
 
   void inline_launch(const Segment& segment, const Graph& launch) {
@@ -341,13 +439,22 @@ class HostBuilder {
     for (size_t k = 0; k < order.size(); ++k) {
       const Segment& s = segmentation_.segments[order[k]];
       if (!defects_.has(Defect::kIntermediateFreed))
-        for (const Crossing& c : s.inputs) last[c.value] = k;
+        for (const Crossing& c : s.inputs)
+          for (std::string_view value = c.value; !value.empty(); value = operand_of_view(value)) last[value] = k;
       for (const Crossing& c : s.outputs) last[c.value] = k;
     }
     for (const OutputRef& out : outputs(fusion_)) last.erase(fusion_[out.value].name);
     std::vector<std::vector<std::string>> result(order.size());
     for (const auto& [name, k] : last) result[k].emplace_back(name);
     return result;
+  }
+
+  // The tensor in whose memory a view lies; empty if the value is none.
+  std::string_view operand_of_view(std::string_view value) const {
+    for (const Segment& s : segmentation_.segments)
+      if (s.executor == SegmentExecutor::kView && !s.outputs.empty() && s.outputs[0].value == value)
+        return s.inputs.at(0).value;
+    return {};
   }
 
   // Frees the allocated tensors among these, in the order of allocation.

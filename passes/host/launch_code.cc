@@ -250,6 +250,7 @@ class Coder {
       case FUSEBOX_SCALAR_OPS:
         return compute_scalar(op);
       case OpKind::kAllocateTensor:
+      case OpKind::kAliasView:
       case FUSEBOX_OPEN_HOST_VALUE_OPS:
       case FUSEBOX_HOST_EFFECT_OPS:
       case FUSEBOX_STRUCTURE_OPS:
@@ -290,6 +291,7 @@ class Coder {
   static bool is_first_work(const Op& op) {
     switch (op.kind) {
       case OpKind::kAllocateTensor:
+      case OpKind::kAliasView:
       case OpKind::kOutput:
       case FUSEBOX_HOST_EFFECT_OPS:
         return true;
@@ -317,6 +319,8 @@ class Coder {
         return;
       case OpKind::kAllocateTensor:
         return allocate(op);
+      case OpKind::kAliasView:
+        return view(op);
       case OpKind::kDeallocate:
         return put({.op = LaunchOp::kRelease, .a = slot_of(op.operands[0])});
       case OpKind::kCheck: {
@@ -360,27 +364,42 @@ class Coder {
     for (size_t i = 0; i < registers.size(); ++i) words[i / 4] |= uint64_t{registers[i]} << (16 * (i % 4));
     r_.code.insert(r_.code.end(), words.begin(), words.end());
   }
-  std::vector<uint16_t> scalars(const Op& op, size_t count) {
+  std::vector<uint16_t> scalars(const Op& op, size_t first, size_t count) {
     std::vector<uint16_t> registers;
-    for (size_t i = 0; i < count; ++i) registers.push_back(scalar(op.operands[i]));
+    for (size_t i = first; i < first + count; ++i) registers.push_back(scalar(op.operands[i]));
     return registers;
   }
 
-  void allocate(const Op& op) {
-    const ValueId v = op.results[0];
-    const size_t rank = op.operands.size() / 2;
-    const std::vector<uint16_t> layout = scalars(op, op.operands.size());
-    for (size_t i = 0; i < rank; ++i)
+  // The slot of a tensor that the program makes, of these sizes.
+  uint16_t add_slot(ValueId v, std::span<const uint16_t> sizes) {
+    for (const uint16_t size : sizes)
       put({.op = LaunchOp::kRequireSize,
-           .a = layout[i],
+           .a = size,
            .c = error(ErrorCode::kBadInput, "this axis gets a negative extent; it must not be negative", place(v))});
     const auto slot = fitting<uint16_t>(slots_.size());
     slots_[g_[v].tensor] = slot;
-    r_.allocated.push_back({g_[v].dtype, fitting<uint32_t>(rank)});
+    r_.allocated.push_back({g_[v].dtype, fitting<uint32_t>(sizes.size())});
+    return slot;
+  }
+
+  void allocate(const Op& op) {
+    const size_t rank = op.operands.size() / 2;
+    const std::vector<uint16_t> layout = scalars(op, 0, op.operands.size());
+    const uint16_t slot = add_slot(op.results[0], std::span(layout).first(rank));
     put({.op = LaunchOp::kAllocate,
          .small = static_cast<uint8_t>(op.attrs.flag(AttrKey::kZero) ? 1 : 0),
          .a = slot,
          .b = fitting<uint16_t>(rank)});
+    put_registers(layout);
+  }
+
+  void view(const Op& op) {
+    const size_t rank = op.operands.size() / 2 - 1;
+    const uint16_t base = slot_of(op.operands[0]);
+    std::vector<uint16_t> layout = scalars(op, 1, 2 * rank);
+    layout.push_back(op.operands.back() ? scalar(op.operands.back()) : constant(0));
+    const uint16_t slot = add_slot(op.results[0], std::span(layout).first(rank));
+    put({.op = LaunchOp::kView, .a = slot, .b = fitting<uint16_t>(rank), .c = base});
     put_registers(layout);
   }
 
@@ -396,7 +415,7 @@ class Coder {
     const std::string called(op.attrs.string(AttrKey::kName));
     const auto kernel = std::ranges::find(kernels_, called);
     if (kernel == kernels_.end()) throw DoesNotFit();
-    const std::vector<uint16_t> dimensions = scalars(op, kDimensions);
+    const std::vector<uint16_t> dimensions = scalars(op, 0, kDimensions);
     std::vector<uint64_t> arguments;
     for (size_t i = kDimensions; i < op.operands.size(); ++i) arguments.push_back(operand(op.operands[i]));
     put({.op = LaunchOp::kLaunch,

@@ -12,6 +12,7 @@
 #include "ir/step/apply.h"
 #include "ir/step/step_applier.h"
 #include "ir/table/error.h"
+#include "passes/automatic/finest_axes.h"
 #include "passes/automatic/two_passes.h"
 #include "passes/host/host_program.h"
 #include "passes/host/index_range.h"
@@ -169,11 +170,11 @@ CrossingOptions crossing_options(const CompileOptions& options, const Bindings& 
   return {.infer = options.infer, .sizes = sizes, .inputs = options.inputs, .defects = options.defects};
 }
 
-// Whether values cross whose strides follow from the inputs' and not from types alone: those that ATen makes, and those
-// that lie over inputs.
+// Whether values cross whose strides follow from the inputs' and not from types alone: those that ATen makes, views, and
+// those that lie over inputs.
 bool has_layouts(const Segmentation& s) {
   return std::ranges::any_of(s.segments, [](const Segment& x) {
-    return x.executor == SegmentExecutor::kAten ||
+    return x.executor == SegmentExecutor::kAten || x.executor == SegmentExecutor::kView ||
            std::ranges::any_of(x.outputs, [](const Crossing& c) { return !c.alias.empty(); });
   });
 }
@@ -258,22 +259,35 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
                               .inputs = options.inputs};
     };
     AutomaticPlan plan = plan_automatic(compiled.concretized, planning(compiled));
-    if (may_rewrite && may_keep_rows(plan)) {
-      std::vector<Step> more = two_pass_rewrites(fusion, steps, options.defects);
-      if (!more.empty()) {
-        more.insert(more.begin(), steps.begin(), steps.end());
-        Compiled other;
-        concretize(other, fusion, bindings, more, options);
-        const AutomaticOptions of_other = planning(other);
-        const bool may_win = may_be_better_in_two_passes(plan, other.concretized, of_other);
-        AutomaticPlan second = may_win ? plan_automatic(other.concretized, of_other) : AutomaticPlan();
-        if (may_win && is_better_in_two_passes(plan, second)) {
-          compiled = std::move(other);
-          steps = std::move(more);
-          plan = std::move(second);
-        }
-      }
-    }
+    // Takes the plan of the fusion with more rewrites, if it is the better one.
+    const auto try_rewrites = [&](std::vector<Step> more, auto&& may_win, auto&& is_better) {
+      if (more.empty()) return;
+      more.insert(more.begin(), steps.begin(), steps.end());
+      Compiled other;
+      concretize(other, fusion, bindings, more, options);
+      const AutomaticOptions of_other = planning(other);
+      if (!may_win(other.concretized, of_other)) return;
+      AutomaticPlan second = plan_automatic(other.concretized, of_other);
+      if (!is_better(second, other.concretized, of_other)) return;
+      compiled = std::move(other);
+      steps = std::move(more);
+      plan = std::move(second);
+    };
+    if (may_rewrite && plan.decisions.size() > 1)
+      try_rewrites(
+          finest_axes_rewrites(fusion, steps, options.defects), [](const Graph&, const AutomaticOptions&) { return true; },
+          [&](const AutomaticPlan& second, const Graph& rewritten, const AutomaticOptions& of_second) {
+            return cost_of(second, rewritten, of_second) < cost_of(plan, compiled.concretized, planning(compiled));
+          });
+    if (may_rewrite && may_keep_rows(plan))
+      try_rewrites(
+          two_pass_rewrites(fusion, steps, options.defects),
+          [&](const Graph& rewritten, const AutomaticOptions& of_second) {
+            return may_be_better_in_two_passes(plan, rewritten, of_second);
+          },
+          [&](const AutomaticPlan& second, const Graph&, const AutomaticOptions&) {
+            return is_better_in_two_passes(plan, second);
+          });
     const size_t leading = steps.size();
     steps.insert(steps.end(), plan.steps.begin(), plan.steps.end());
     compiled.automatic = {
@@ -362,7 +376,7 @@ bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindi
   }
   // The strides that ATen chooses depend on the sizes. Kernels are made for their contiguity.
   std::map<std::string, TensorLayout> crossings;
-  if (options.infer && has_layouts(compiled.segmentation)) {
+  if (has_layouts(compiled.segmentation)) {
     Segmentation again = compiled.segmentation;
     CrossingLayouts layouts(compiled.concretized, again, crossing_options(options, sizes));
     for (size_t i = 0; i < again.segments.size(); ++i) layouts.take(again, i, compiled.scheduled[i]);

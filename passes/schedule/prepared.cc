@@ -84,6 +84,16 @@ bool has_no_elements(const ScheduleView& view, ValueId v) {
   });
 }
 
+std::string tensor_without_elements(const ScheduleView& view) {
+  const Graph& g = view.fusion;
+  const auto is_empty = [&](DomainId d) { return view.sizes.of(d).most == 0; };
+  for (const Value& v : g.values)
+    if (v.kind == ValueKind::kTensor &&
+        (std::ranges::any_of(root_of(g[v.tensor]), is_empty) || std::ranges::any_of(g[v.tensor].logical, is_empty)))
+      return v.name;
+  return {};
+}
+
 Prepared::Prepared(const ScheduleView& view)
     : w(view.fusion, view.memo && view.memo->work ? &view.memo->work->steps : nullptr),
       begins_early(should_begin_early(view, reference_of(view))) {

@@ -46,6 +46,8 @@ std::vector<std::string> names_of(const Graph& g, std::span<const DomainId> doma
 
 // Whether the tensor has no element in any run of the classes of sizes.
 bool has_no_elements(const ScheduleView& view, ValueId v);
+// The name of a tensor of the fusion without elements; empty if there is none.
+std::string tensor_without_elements(const ScheduleView& view);
 // The bytes of the widest element that is loaded or stored for each element of the reference.
 int64_t widest_stream(const ScheduleView& view, ValueId reference);
 // A tensor that a kernel of these ops, in order, would compute or load at too many places, with their number. A reader that

@@ -5,6 +5,7 @@
 
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
+#include "passes/segment/view.h"
 
 namespace fusebox {
 namespace {
@@ -124,6 +125,8 @@ CrossingLayouts::CrossingLayouts(const Graph& fusion, const Segmentation& segmen
 void CrossingLayouts::take(Segmentation& s, size_t segment, const Graph& scheduled) {
   if (s.segments[segment].executor == SegmentExecutor::kAten && options_.infer)
     take_aten(s, segment, scheduled);
+  else if (s.segments[segment].executor == SegmentExecutor::kView)
+    take_view(s, segment);
   else
     take_kernel(s, segment, scheduled);
 }
@@ -152,6 +155,33 @@ void CrossingLayouts::take_kernel(Segmentation& s, size_t segment, const Graph& 
     made_[out.value] = order;
     if (!options_.defects.has(Defect::kCrossingOrderDropped)) pass_on(s, segment, out);
   }
+}
+
+void CrossingLayouts::take_view(Segmentation& s, size_t segment) {
+  Segment& part = s.segments[segment];
+  if (part.outputs.empty()) return;
+  const OpId op = fusion_[*names_.find(part.ops.at(0))].def;
+  const Crossing& in = part.inputs.at(0);
+  const MemoryOrder operand = memory_order(fusion_, fusion_[op].operands[0], in);
+  const auto found = find_view(fusion_, op, operand);
+  if (const auto* why = std::get_if<std::string>(&found))
+    throw Error(ErrorCode::kIllegalAllocation, *why + "; assign the op to a kernel", "%" + part.ops[0]);
+  const View& view = std::get<View>(found);
+  Crossing& out = part.outputs[0];
+  lay_out(fusion_, view, out);
+  if (!options_.sizes.empty()) known_[out.value] = layout_of(view, out.value, strides_in_order(layout_of(in.value), operand));
+  pass_on(s, segment, out);
+}
+
+TensorLayout CrossingLayouts::layout_of(const View& view, const std::string& value,
+                                        std::span<const int64_t> of_operand) {
+  TensorLayout layout{axes_of(fusion_, *names_.find(value), options_.sizes).shape, {}};
+  for (const auto& stride : view.strides) {
+    layout.strides.push_back(stride ? of_operand[stride->axis] : 0);
+    for (DomainId d : stride ? stride->times : std::vector<DomainId>())
+      layout.strides.back() *= evaluate_extent(fusion_, d, options_.sizes).value_or(1);
+  }
+  return layout;
 }
 
 void CrossingLayouts::pass_on(Segmentation& s, size_t segment, const Crossing& out) {

@@ -1,6 +1,6 @@
 // The layouts of tensors that cross segments. The steps of a kernel segment may choose the order in which its outputs
-// lie in memory. ATen chooses the strides of what an ATen segment makes, and is asked for them before any data. The
-// segments that read a tensor are made for its layout.
+// lie in memory. ATen chooses the strides of what an ATen segment makes, and is asked for them before any data. A view lies
+// as its operand does. The segments that read a tensor are made for its layout.
 //
 //   CrossingLayouts layouts(fusion, segmentation, {.infer = infer, .sizes = sizes, .inputs = inputs});
 //   for each segment i, in order: schedule extract(fusion, segmentation.segments[i]), then
@@ -26,6 +26,8 @@
 
 namespace fusebox {
 
+struct View;
+
 // The layouts of a segment's outputs: `given` are the segment's inputs in order, tensors with their strides. Throws
 // kNoLayout if ATen does not tell.
 using InferLayouts = std::function<std::vector<TensorLayout>(const Graph& segment, std::span<const BoundInput> given)>;
@@ -48,7 +50,7 @@ class CrossingLayouts {
   // no order of the logical axes, and what `infer` throws.
   void take(Segmentation& segmentation, size_t segment, const Graph& scheduled);
 
-  // The strides of the tensors that cross, by name: of all that ATen segments made so far, and what they read.
+  // The strides of the tensors that cross, by name: of all that ATen segments and views made so far, and what they read.
   const std::map<std::string, TensorLayout>& known() const { return known_; }
 
  private:
@@ -58,7 +60,9 @@ class CrossingLayouts {
 
   void take_kernel(Segmentation& segmentation, size_t segment, const Graph& scheduled);
   void take_aten(Segmentation& segmentation, size_t segment, const Graph& scheduled);
+  void take_view(Segmentation& segmentation, size_t segment);
   const TensorLayout& layout_of(const std::string& value);
+  TensorLayout layout_of(const View& view, const std::string& value, std::span<const int64_t> of_operand);
   void pass_on(Segmentation& segmentation, size_t segment, const Crossing& out);
 
   const Graph& fusion_;

@@ -13,6 +13,7 @@
 #include "passes/segment/crossing_layouts.h"
 #include "passes/segment/own_memory.h"
 #include "passes/segment/segment.h"
+#include "passes/segment/view.h"
 
 namespace fusebox {
 namespace {
@@ -39,6 +40,8 @@ class Completer {
   Segmentation run() {
     locate();
     for (size_t i = 0; i < segmentation_.segments.size(); ++i) borders(i);
+    for (const Segment& s : segmentation_.segments)
+      if (s.executor == SegmentExecutor::kView) check_view(s);
     sort();
     return std::move(segmentation_);
   }
@@ -97,6 +100,43 @@ class Completer {
     segment.outputs.clear();
     for (ValueId v : in) segment.inputs.push_back({g_[v].name, {}, {}, lies_over(v)});
     for (ValueId v : out) segment.outputs.push_back({g_[v].name, {}, {}, lies_over(v)});
+  }
+
+  // A view lies in its operand's memory. What the program returns lies in memory of its own, so it is a view only if nothing
+  // but the program's kernels knows its operand; then the operand is made in its place.
+  void check_view(const Segment& s) const {
+    const auto refuse = [&](const std::string& why) {
+      throw Error(ErrorCode::kStepNotApplicable, why, "segment " + s.name);
+    };
+    if (s.ops.size() != 1) refuse("a view is one reshape or slice; give each a segment of its own");
+    const OpId op = g_[values_.at(s.ops[0])].def;
+    const auto found = find_view(g_, op);
+    if (const auto* why = std::get_if<std::string>(&found)) refuse(*why + "; assign it to a kernel");
+    const ValueId result = g_[op].results[0], from = g_[op].operands[0];
+    if (alias_.contains(from)) refuse("its operand overwrites an input; assign it to a kernel");
+    for (ValueId v = from;;) {
+      const auto overwrites = [&](const auto& output) { return output.second == v; };
+      if (std::ranges::any_of(alias_, overwrites)) refuse("its memory is overwritten; assign it to a kernel");
+      const OpId def = g_[v].def;
+      if (!is_tensor_op(g_, def) || executor_of(def) != SegmentExecutor::kView) break;
+      v = g_[def].operands[0];
+    }
+    if (!outputs_.contains(result)) return;
+    const auto is_returned_view = [&](OpId reader) {
+      return reader != op && executor_of(reader) == SegmentExecutor::kView &&
+             outputs_.contains(g_[reader].results[0]);
+    };
+    if (g_[op].kind != OpKind::kReshape || !is_tensor_op(g_, g_[from].def) || outputs_.contains(from) ||
+        executor_of(g_[from].def) != SegmentExecutor::kKernel ||
+        std::ranges::any_of(readers_[from.index], is_returned_view))
+      refuse("an output is a view only of what one kernel makes for it; assign it to a kernel");
+    const View& view = std::get<View>(found);
+    if (view.in_memory.order != order_of(g_, g_.tensor_of(result)))
+      refuse("the output lies in another order than its operand; assign it to a kernel");
+  }
+
+  SegmentExecutor executor_of(OpId op) const {
+    return segmentation_.segments[segments_of_[op.index].front()].executor;
   }
 
   // The input in whose memory a crossing value lies. None unless the value's segment may write over the input itself. A

@@ -54,7 +54,8 @@ std::string copy_text(const PlanCopy& c) {
 
 std::string head(const std::string& program, const PlanReport& r) {
   int64_t moved = 0;
-  for (const PlanPart& p : r.parts) moved += sum(p.reads) + sum(p.writes);
+  for (const PlanPart& p : r.parts)
+    if (p.executor != SegmentExecutor::kView) moved += sum(p.reads) + sum(p.writes);
   for (const PlanCopy& c : r.copies) moved += 2 * c.from.bytes;
   return fmt::format("@{}: {} segment{}, {} through memory", program, r.parts.size(), r.parts.size() == 1 ? "" : "s",
                      bytes_text(moved));

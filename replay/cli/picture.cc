@@ -55,7 +55,9 @@ std::vector<Picture> describe_all(const std::vector<Graph>& scheduled, const Seg
     const Segment& segment = segmentation->segments[i];
     out.back().steps = step_texts(segment.steps);
     // Such a segment has no kernel, so notes about lowering do not apply.
-    if (segment.executor != SegmentExecutor::kKernel)
+    if (segment.executor == SegmentExecutor::kView)
+      out.back().note = "a view of its operand's memory: no kernel is made of it";
+    else if (segment.executor != SegmentExecutor::kKernel)
       out.back().note = "run by " + std::string(text(segment.executor)) + ": no kernel is made of it";
   }
   return out;

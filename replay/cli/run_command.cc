@@ -150,6 +150,8 @@ std::string run_text(const Run& run, const std::vector<CheckedOutput>& checked, 
                        run.launches == 1 ? "" : "es");
     if (const int64_t aten = segment_count(run, SegmentExecutor::kAten))
       out += fmt::format(", {} segment{} by ATen", aten, aten == 1 ? "" : "s");
+    if (const int64_t views = segment_count(run, SegmentExecutor::kView))
+      out += fmt::format(", {} view{}", views, views == 1 ? "" : "s");
   }
   out += "\n";
   for (const StageDigest& d : run.digests) out += fmt::format("  {:<12} {}\n", d.name, text(d.digest));

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "ir/infer/tensor_layout.h"
 #include "ir/table/defect.h"
 #include "replay/data/tensor_data.h"
 #include "replay/device/aten_api.h"
@@ -35,6 +36,14 @@ struct RunTensor {
   std::shared_ptr<void> owner;               // device memory
   bool is_by_aten = false;                   // device memory of PyTorch: the owner is an at::Tensor
 };
+
+// Whether a view, `first` elements behind the first one of the base, reaches no further than the base does.
+bool lies_within(std::span<const int64_t> shape, std::span<const int64_t> strides, int64_t first,
+                 const TensorLayout& base);
+// The view as a tensor. One without elements begins where the base does. Throws kInvalidGraph with `place` for one that does
+// not lie within the base.
+RunTensor view_of(const RunTensor& base, std::vector<int64_t> shape, std::vector<int64_t> strides, int64_t first,
+                  const std::string& place);
 
 // One argument of a launch: a scalar's bits, or a tensor.
 struct RunArgument {

@@ -71,7 +71,8 @@ class HostDevice : public Device {
       }
       const TensorData& t = a.tensor.layout;
       std::span<uint8_t> written = a.tensor.defined->flags();
-      written = written.subspan(static_cast<size_t>(std::min(t.offset, t.storage_elems)));
+      written = written.subspan(static_cast<size_t>(std::min(t.offset, t.storage_elems)),
+                                static_cast<size_t>(std::max<int64_t>(t.storage_elems - t.offset, 0)));
       // A kernel declares data of dtype index as 64-bit integers.
       const Dtype dtype = t.dtype == Dtype::kIndex ? Dtype::kInt64 : t.dtype;
       args.push_back(HostArgument::memory(dtype, t.data(), t.storage_elems - t.offset, written));

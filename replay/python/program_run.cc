@@ -326,7 +326,7 @@ std::unique_ptr<Launcher> PythonProgram::launcher(const py::list& given, int ord
   py::gil_scoped_release no_gil;
   Compiled compiled = compiled_for(arguments, ordinal);
   for (const Segment& s : compiled.segmentation.segments)
-    if (s.executor != SegmentExecutor::kKernel)
+    if (s.executor != SegmentExecutor::kKernel && s.executor != SegmentExecutor::kView)
       throw Error(ErrorCode::kUnsupportedOp, "only kernels can be launched again; assign no ops to ATen", s.name);
   return std::make_unique<Launcher>(std::move(compiled), std::move(arguments), ordinal);
 }

@@ -142,6 +142,7 @@ class CudaCall final : public FastCall {
     Kind kind = Kind::kBits;
     uint64_t at = 0;    // an index, an offset in the arena, or the low bits
     uint64_t high = 0;  // of counters: their offset among the call's own
+    uint64_t plus = 0;  // of a view: the bytes before its first element
   };
   // The tensor that an ATen segment makes.
   struct Made {
@@ -228,7 +229,7 @@ class CudaCall final : public FastCall {
     work.count = step.arguments.size();
     for (const ResolvedArgument& a : step.arguments) {
       if (a.kind == ResolvedArgument::Kind::kTensor)
-        arguments_.push_back(call.tensors[a.from].bytes == 0 ? Place{Place::Kind::kBits, 0, 0} : places_[a.from]);
+        arguments_.push_back(place_of(call, a));
       else if (a.kind == ResolvedArgument::Kind::kScalar && open_scalars[a.from])
         arguments_.push_back({Place::Kind::kScalar, a.from, 0});
       else
@@ -236,6 +237,13 @@ class CudaCall final : public FastCall {
             bits_of(a.dtype, a.kind == ResolvedArgument::Kind::kScalar ? arguments[a.from].bits : a.bits));
     }
     work_.push_back(work);
+  }
+
+  Place place_of(const ResolvedCall& call, const ResolvedArgument& a) const {
+    if (call.tensors[a.from].bytes == 0) return {};
+    Place place = places_[a.from];
+    if (a.view) place.plus = static_cast<uint64_t>(a.view->first * size_bytes(a.dtype));
+    return place;
   }
 
   void add_aten(const ResolvedCall& call, const ResolvedStep& step, Work work, std::span<const Argument> arguments) {
@@ -289,15 +297,15 @@ class CudaCall final : public FastCall {
                         CudaPointer counters) {
     switch (p.kind) {
       case Place::Kind::kInput:
-        return at.inputs[p.at];
+        return at.inputs[p.at] + p.plus;
       case Place::Kind::kOutput:
-        return at.outputs[p.at];
+        return at.outputs[p.at] + p.plus;
       case Place::Kind::kArena:
-        return at.arena + p.at;
+        return at.arena + p.at + p.plus;
       case Place::Kind::kCounters:
         return counters != 0 ? counters + p.high : at.arena + p.at;
       case Place::Kind::kMade:
-        return reinterpret_cast<uint64_t>(made[p.at].data);
+        return reinterpret_cast<uint64_t>(made[p.at].data) + p.plus;
       case Place::Kind::kScalar:
         return at.scalars[p.at];
       case Place::Kind::kBits:

@@ -142,6 +142,8 @@ class Interpreter {
         result_.allocated.back().second.storage.reset();
         return;
       }
+      case OpKind::kAliasView:
+        return view(op);
       case OpKind::kDeallocate:
         tensor(op.operands[0]);
         tensors_[host_[op.operands[0]].tensor.index].reset();
@@ -195,8 +197,16 @@ class Interpreter {
     }
     throw Error(ErrorCode::kUnsupportedOp,
                 "the host interpreter does not run `" + std::string(row_of(op.kind).text) +
-                    "` yet; streams, views and communication are to come",
+                    "` yet; streams and communication are to come",
                 host_.name);
+  }
+
+  void view(const Op& op) {
+    const ValueId v = op.results[0];
+    const size_t rank = op.operands.size() / 2 - 1;
+    const ValueId first = op.operands.back();
+    set_tensor(v, view_of(tensor(op.operands[0]), integers(op, 1, rank), integers(op, 1 + rank, rank),
+                          first ? integer(first) : 0, "%" + host_[v].name));
   }
 
   void launch(const Op& op) {

@@ -68,6 +68,7 @@ class Machine {
     }
     input_tensors_ = call_.tensors.size();
     slots_.resize(input_tensors_ + r_.allocated.size());
+    views_.resize(slots_.size());
     for (size_t i = 0; i < input_tensors_; ++i) slots_[i] = static_cast<uint32_t>(i);
     for (size_t i = input_tensors_; i < slots_.size(); ++i) slots_[i] = kNoSlot;
   }
@@ -92,6 +93,15 @@ class Machine {
       misused("a launch record uses a tensor that it has not, or not any more");
     return slots_[s];
   }
+  const std::vector<int64_t>& shape(uint16_t s) const {
+    const ResolvedTensor& t = call_.tensors[slot(s)];
+    return views_[s] ? views_[s]->layout.shape : t.shape;
+  }
+  const std::vector<int64_t>& strides(uint16_t s) const {
+    const ResolvedTensor& t = call_.tensors[slot(s)];
+    return views_[s] ? views_[s]->layout.strides : t.strides;
+  }
+  TensorLayout layout(uint16_t s) const { return {shape(s), strides(s)}; }
   int64_t number(uint16_t r) const { return static_cast<int64_t>(registers_[r]); }
   ConstantBits bits(uint16_t r, Dtype dtype) const {
     return {registers_[r], is_complex(dtype) ? registers_[static_cast<size_t>(r) + 1] : 0};
@@ -111,13 +121,13 @@ class Machine {
         registers_[w.a] = w.c == 0 ? arguments_[w.b].bits.low : arguments_[w.b].bits.high;
         return;
       case LaunchOp::kExtent:
-        registers_[w.a] = static_cast<uint64_t>(call_.tensors[slot(w.b)].shape[w.c]);
+        registers_[w.a] = static_cast<uint64_t>(shape(w.b)[w.c]);
         return;
       case LaunchOp::kStride:
-        registers_[w.a] = static_cast<uint64_t>(call_.tensors[slot(w.b)].strides[w.c]);
+        registers_[w.a] = static_cast<uint64_t>(strides(w.b)[w.c]);
         return;
       case LaunchOp::kAlignment:
-        registers_[w.a] = static_cast<uint64_t>(alignment(slot(w.b)));
+        registers_[w.a] = static_cast<uint64_t>(alignment(w.b));
         return;
       case LaunchOp::kCompute:
         return compute(w);
@@ -145,20 +155,23 @@ class Machine {
       case LaunchOp::kRequireLayout:
         return require_layout(w);
       case LaunchOp::kRequireApart:
-        if (meets_itself(call_.tensors[slot(w.a)].shape, call_.tensors[slot(w.a)].strides)) fail(w.c);
+        if (meets_itself(shape(w.a), strides(w.a))) fail(w.c);
         return;
       case LaunchOp::kAllocate:
         return allocate(w);
+      case LaunchOp::kView:
+        return make_view(w);
       case LaunchOp::kRelease:
         release(w.a);
         return;
       case LaunchOp::kCopy:
-        return copy(slot(w.a), slot(w.b));
+        return copy(w);
       case LaunchOp::kLaunch:
         return launch(w);
       case LaunchOp::kCallAten:
         return refuse("a segment runs by ATen");
       case LaunchOp::kOutput:
+        if (views_[w.a]) refuse("an output is a view");
         call_.outputs.push_back({.name = r_.names[w.b], .overwrites_input = w.small == 1, .slot = slot(w.a)});
         call_.outputs.back().dtype = call_.tensors[slot(w.a)].dtype;
         return;
@@ -173,9 +186,12 @@ class Machine {
     misused("a launch record has an instruction that there is not");
   }
 
-  int64_t alignment(uint32_t tensor) const {
-    if (tensor >= addresses_.size()) return kArenaAlign;
-    return alignment_of(call_.tensors[tensor].bytes == 0 ? 0 : addresses_[tensor]);
+  int64_t alignment(uint16_t s) const {
+    const uint32_t tensor = slot(s);
+    const bool is_given = tensor < addresses_.size();
+    if (is_given && call_.tensors[tensor].bytes == 0) return alignment_of(0);
+    const int64_t before = views_[s] ? views_[s]->first * size_bytes(call_.tensors[tensor].dtype) : 0;
+    return alignment_of((is_given ? addresses_[tensor] : uint64_t{kArenaAlign}) + static_cast<uint64_t>(before));
   }
 
   void compute(const LaunchWord& w) {
@@ -213,12 +229,12 @@ class Machine {
   }
 
   void require_layout(const LaunchWord& w) {
-    const ResolvedTensor& t = call_.tensors[slot(w.a)];
-    if (std::ranges::find(t.shape, 0) != t.shape.end()) return;
+    const std::vector<int64_t>&shape = this->shape(w.a), &strides = this->strides(w.a);
+    if (std::ranges::find(shape, 0) != shape.end()) return;
     int64_t expected = 1;
     for (size_t i = 0; i < w.b; ++i) {
       const LaunchAxis axis = unpack_axis(behind()[i]);
-      const int64_t size = t.shape[axis.axis], stride = t.strides[axis.axis];
+      const int64_t size = shape[axis.axis], stride = strides[axis.axis];
       switch (axis.rule) {
         case LaunchAxis::Rule::kSkipped:
           break;
@@ -240,12 +256,35 @@ class Machine {
 
   size_t now() const { return call_.steps.size(); }
 
-  void allocate(const LaunchWord& w) {
-    std::vector<int64_t> shape(w.b), strides(w.b);
+  // The sizes and strides that follow an instruction.
+  TensorLayout given_layout(const LaunchWord& w) const {
+    TensorLayout given{std::vector<int64_t>(w.b), std::vector<int64_t>(w.b)};
     for (size_t i = 0; i < w.b; ++i) {
-      shape[i] = number(register_in(behind(), i));
-      strides[i] = number(register_in(behind(), i + w.b));
+      given.shape[i] = number(register_in(behind(), i));
+      given.strides[i] = number(register_in(behind(), i + w.b));
     }
+    return given;
+  }
+
+  // A view's place counts from the tensor of the call in whose memory it lies.
+  void make_view(const LaunchWord& w) {
+    const TensorLayout base = layout(w.c);
+    ResolvedView view{given_layout(w), number(register_in(behind(), size_t{2} * w.b))};
+    if (std::ranges::count(view.layout.shape, 0) > 0) view.first = 0;
+    if (!lies_within(view.layout.shape, view.layout.strides, view.first, base))
+      misused("a view reaches beyond the tensor in whose memory it lies");
+    const uint32_t tensor = slot(w.c);
+    if (views_[w.c]) view.first += views_[w.c]->first;
+    slots_[w.a] = tensor;
+    views_[w.a].reset();
+    const bool is_whole = view.first == 0 && view.layout == layout(w.a);
+    if (!is_whole) views_[w.a] = std::move(view);
+    has_views_ = true;
+  }
+
+  void allocate(const LaunchWord& w) {
+    auto [shape, strides] = given_layout(w);
+    views_[w.a].reset();
     const uint32_t made = add(r_.allocated[w.a - input_tensors_].dtype, std::move(shape), std::move(strides));
     slots_[w.a] = made;
     lives_.push_back({.slot = made, .begin = now()});
@@ -256,11 +295,14 @@ class Machine {
   void release(uint16_t s) {
     const uint32_t tensor = slot(s);
     slots_[s] = kNoSlot;
+    if (has_views_ && std::ranges::count(slots_, tensor) > 0) return;  // it is still in use as another view
     for (TensorLife& life : lives_)
       if (life.slot == tensor) life.end = now();
   }
 
-  void copy(uint32_t to, uint32_t from) {
+  void copy(const LaunchWord& w) {
+    const uint32_t to = slot(w.a), from = slot(w.b);
+    if (views_[w.a] || views_[w.b]) return refuse("a view is copied");
     if (call_.tensors[to].strides != call_.tensors[from].strides)
       return refuse("an output is stored in another layout than the input it overwrites");
     const ResolvedTensor& t = call_.tensors[to];
@@ -290,6 +332,7 @@ class Machine {
         case LaunchOperand::Kind::kTensor:
           a.kind = ResolvedArgument::Kind::kTensor;
           a.from = slot(o.at);
+          a.view = views_[o.at];
           break;
         case LaunchOperand::Kind::kOpen:
           a.kind = ResolvedArgument::Kind::kScalar;
@@ -317,6 +360,8 @@ class Machine {
   const LaunchMachineOptions& options_;
   std::vector<uint64_t> registers_;
   std::vector<uint32_t> slots_;  // by tensor of the record: the tensor of the call
+  std::vector<std::optional<ResolvedView>> views_;  // by tensor of the record, that are views
+  bool has_views_ = false;
   std::vector<TensorLife> lives_;
   size_t input_tensors_ = 0;
   size_t at_ = 0, next_ = 0;

@@ -32,6 +32,7 @@ class NotingDevice : public Device {
     return {};
   }
   void copy(const RunTensor& to, const RunTensor& from) override {
+    if (view(to) || view(from)) refuse("a view is copied");
     if (to.layout.strides != from.layout.strides)
       refuse("an output is stored in another layout than the input it overwrites");
     if (to.layout.storage_elems > element_count(to.layout.shape)) refuse("an output overwrites an input with gaps");
@@ -40,8 +41,9 @@ class NotingDevice : public Device {
   }
   int64_t alignment(const RunTensor& t) override {
     const uint32_t slot = slot_of(t);
-    if (slot >= addresses_.size()) return kArenaAlign;
-    return alignment_of(call_.tensors[slot].bytes == 0 ? 0 : addresses_[slot]);
+    if (call_.tensors[slot].bytes == 0 && slot < addresses_.size()) return alignment_of(0);
+    const uint64_t address = slot < addresses_.size() ? addresses_[slot] : static_cast<uint64_t>(kArenaAlign);
+    return alignment_of(address + static_cast<uint64_t>(bytes_before(t)));
   }
   size_t prepare(const Graph& kernel, const KernelUse& use) override {
     check_internal(use.reads_apart, "the tensors of a resolved call overlap");
@@ -56,6 +58,8 @@ class NotingDevice : public Device {
   std::vector<RunTensor> run_aten(const AtenCall& to, const InferSegment& infer) {
     ResolvedStep step{.kind = ResolvedStep::Kind::kAten, .segment = to.name};
     take_arguments(step, to.given);
+    if (std::ranges::any_of(step.arguments, [](const ResolvedArgument& a) { return a.view.has_value(); }))
+      refuse("a segment by ATen reads a view");
     std::vector<BoundInput> bound;
     for (const RunArgument& a : to.given)
       bound.push_back({.is_scalar = a.is_scalar,
@@ -96,6 +100,16 @@ class NotingDevice : public Device {
     return t;
   }
   static uint32_t slot_of(const RunTensor& t) { return static_cast<uint32_t>((t.pointer >> kSlotShift) - 1); }
+  static int64_t bytes_before(const RunTensor& t) {
+    return static_cast<int64_t>(t.pointer & ((CudaPointer{1} << kSlotShift) - 1));
+  }
+  // Nothing for the slot itself.
+  std::optional<ResolvedView> view(const RunTensor& t) const {
+    const ResolvedTensor& of = call_.tensors[slot_of(t)];
+    const int64_t before = bytes_before(t);
+    if (before == 0 && of.shape == t.layout.shape && of.strides == t.layout.strides) return std::nullopt;
+    return ResolvedView{{t.layout.shape, t.layout.strides}, before / size_bytes(of.dtype)};
+  }
 
   void take_arguments(ResolvedStep& step, std::span<const RunArgument> arguments) const {
     for (const RunArgument& a : arguments) {
@@ -103,6 +117,7 @@ class NotingDevice : public Device {
       if (!a.is_scalar) {
         made.kind = ResolvedArgument::Kind::kTensor;
         made.from = slot_of(a.tensor);
+        made.view = view(a.tensor);
       } else if (const auto it = open_.find(a.value); it != open_.end()) {
         made.kind = ResolvedArgument::Kind::kScalar;
         made.from = it->second;
@@ -177,6 +192,7 @@ ResolvedCall resolve_call(const Graph& host, std::span<const NamedKernel> kernel
       made.dtype = out.value.dtype;
       made.bits = out.value.bits;
     } else {
+      if (device.view(out.on_device)) call.refused = "an output is a view";
       made.slot = NotingDevice::slot_of(out.on_device);
       made.dtype = call.tensors[made.slot].dtype;
       call.tensors[made.slot].is_output = true;
@@ -185,6 +201,12 @@ ResolvedCall resolve_call(const Graph& host, std::span<const NamedKernel> kernel
   }
   device.place_all();
   return call;
+}
+
+RunTensor tensor_of(const ResolvedArgument& argument, const RunTensor& slot) {
+  if (!argument.view) return slot;
+  const auto& [layout, first] = *argument.view;
+  return view_of(slot, layout.shape, layout.strides, first, "resolved call");
 }
 
 std::vector<RunTensor> run_resolved(const ResolvedCall& call, std::span<const NamedKernel> kernels, Device& device,
@@ -208,7 +230,7 @@ std::vector<RunTensor> run_resolved(const ResolvedCall& call, std::span<const Na
       RunArgument value;
       value.is_scalar = a.kind != ResolvedArgument::Kind::kTensor;
       value.dtype = a.dtype;
-      if (a.kind == ResolvedArgument::Kind::kTensor) value.tensor = tensors[a.from];
+      if (a.kind == ResolvedArgument::Kind::kTensor) value.tensor = tensor_of(a, tensors[a.from]);
       if (value.is_scalar) value.bits = a.kind == ResolvedArgument::Kind::kScalar ? arguments[a.from].bits : a.bits;
       values.push_back(std::move(value));
     }

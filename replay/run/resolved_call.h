@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,6 +34,13 @@ struct ResolvedTensor {
   bool operator==(const ResolvedTensor&) const = default;
 };
 
+// A view of a slot: its layout, and how many elements lie before its first one.
+struct ResolvedView {
+  TensorLayout layout;
+  int64_t first = 0;
+  bool operator==(const ResolvedView&) const = default;
+};
+
 struct ResolvedArgument {
   enum class Kind : uint8_t {
     kTensor,  // the address of slot `from`
@@ -43,6 +51,7 @@ struct ResolvedArgument {
   uint32_t from = 0;
   Dtype dtype = Dtype::kIndex;
   ConstantBits bits = {};
+  std::optional<ResolvedView> view = {};  // of the slot; none: the slot itself
   bool operator==(const ResolvedArgument&) const = default;
 };
 
@@ -99,6 +108,9 @@ constexpr int64_t kArenaAlign = 256;
 using InferSegment = std::function<std::vector<TensorLayout>(const std::string& segment, std::span<const BoundInput>)>;
 ResolvedCall resolve_call(const Graph& host, std::span<const NamedKernel> kernels, std::span<const Argument> arguments,
                           std::span<const uint64_t> addresses, const InferSegment& infer = nullptr);
+
+// The tensor of an argument, by that of its slot.
+RunTensor tensor_of(const ResolvedArgument& argument, const RunTensor& slot);
 
 // Runs a resolved call by a device's own functions: for tests, and for devices without a faster way. `inputs` are the
 // tensors among `arguments`. Returns the tensors by slot.

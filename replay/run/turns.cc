@@ -72,7 +72,7 @@ class Turns {
       RunArgument value;
       value.is_scalar = a.kind != ResolvedArgument::Kind::kTensor;
       value.dtype = a.dtype;
-      if (a.kind == ResolvedArgument::Kind::kTensor) value.tensor = tensors_[turn][a.from];
+      if (a.kind == ResolvedArgument::Kind::kTensor) value.tensor = tensor_of(a, tensors_[turn][a.from]);
       const size_t from = options_.defects.has(Defect::kOpenScalarKept) ? 0 : turn;
       if (a.kind == ResolvedArgument::Kind::kScalar) value.bits = turns_[from].arguments[a.from].bits;
       if (a.kind == ResolvedArgument::Kind::kBits) value.bits = a.bits;

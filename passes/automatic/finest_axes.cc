@@ -1,0 +1,41 @@
+#include "passes/automatic/finest_axes.h"
+
+#include <algorithm>
+
+#include "ir/domain/domain.h"
+#include "ir/graph/name_index.h"
+#include "passes/automatic/two_passes.h"
+#include "passes/schedule/apply_steps.h"
+
+namespace fusebox {
+
+std::vector<Step> finest_axes_rewrites(const Graph& fusion, const std::vector<Step>& before, const Defects& defects) {
+  constexpr std::string_view kOrder[] = {"finest_axes", "dead_code"};
+  if (std::ranges::none_of(fusion.ops, [](const Op& op) { return op.kind == OpKind::kReshape; })) return {};
+  Graph g = fusion;
+  apply_steps(g, before, defects);
+  std::vector<Step> steps = changing_rewrites(g, std::span(kOrder).first(1), defects);
+  return steps.empty() ? steps : changing_rewrites(g, kOrder, defects);
+}
+
+PlanCost cost_of(const AutomaticPlan& plan, const Graph& fusion, const AutomaticOptions& options) {
+  PlanCost cost;
+  NameIndex names(fusion);
+  const SizeClasses sizes(fusion, options.sizes, options.defects);
+  const auto bytes = [&](const Crossing& c) {
+    const ValueId v = *names.find(c.value);
+    double result = static_cast<double>(bits(fusion[v].dtype)) / 8;
+    for (DomainId d : logical_without_reductions(fusion, fusion.tensor_of(v)))
+      result *= static_cast<double>(sizes.of(d).most);
+    return result;
+  };
+  for (const PlannedSegment& p : plan.planned) {
+    if (p.segment.executor == SegmentExecutor::kView) continue;
+    ++cost.launches;
+    for (const Crossing& c : p.segment.inputs) cost.bytes += bytes(c);
+    for (const Crossing& c : p.segment.outputs) cost.bytes += bytes(c);
+  }
+  return cost;
+}
+
+}  // namespace fusebox
