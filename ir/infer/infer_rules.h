@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "ir/infer/reshape_groups.h"
 #include "ir/scalar/scalar.h"
 #include "ir/scalar/scalar_form.h"
 #include "ir/table/defect.h"
@@ -114,9 +115,6 @@ ResultSpec infer_indexed(InferContext& c);                 // cat, select … tr
 std::vector<ResultSpec> infer_library(InferContext& c);    // matmul, cumsum … index_put_accumulate
 std::vector<ResultSpec> infer_low_level(InferContext& c);  // kernel and host ops
 
-// The groups of a reshape between these sizes, none of which is the constant 1. Returns nothing if the products are not
-// provably equal.
-std::optional<std::vector<int64_t>> reshape_groups(std::span<const ScalarForm> from, std::span<const ScalarForm> to);
 // Makes the domains of a tensor. Domains that it has already are discarded.
 void make_domains(Graph& g, TensorId tensor, const ResultSpec& spec);
 
