@@ -23,16 +23,18 @@ bool makes_tensor(const Graph& g, OpId op) {
 class Finder {
  public:
   explicit Finder(const Graph& g)
-      : g_(g), readers_(uses(g)), leads_to_reduction_(g.values.size()), follows_reduction_(g.values.size()) {
+      : g_(g), readers_(uses(g)), follows_reduction_(g.values.size()) {
     for (const OutputRef& out : outputs(g)) {
       ++times_returned_[out.value];
       if (out.alias) kept_apart_.insert({out.value, out.alias});
     }
     const auto& ops = g[Graph::body()].ops;
-    for (size_t i = ops.size(); i-- > 0;)
-      if (makes_tensor(g, ops[i])) mark(ops[i], leads_to_reduction_, g[ops[i]].results, g[ops[i]].operands);
     for (OpId op : ops)
       if (makes_tensor(g, op)) mark(op, follows_reduction_, g[op].operands, g[op].results);
+    // What meets results of reductions stands beside them in a kernel.
+    meets_reduction_ = follows_reduction_;
+    for (size_t i = ops.size(); i-- > 0;)
+      if (makes_tensor(g, ops[i])) mark(ops[i], meets_reduction_, g[ops[i]].results, g[ops[i]].operands);
   }
 
   std::vector<OpId> run() {
@@ -56,11 +58,11 @@ class Finder {
                                [&](OpId reader) { return makes_tensor(g_, reader) && is_library(g_, g_[reader]); });
   }
 
-  // What leads to a reduction, and is no output.
+  // What leads to a reduction, or meets what follows one, and is no output.
   bool is_view_of_input(OpId op) {
     const ValueId result = g_[op].results[0];
     const ValueId from = g_[op].operands.empty() ? ValueId() : g_[op].operands[0];
-    if (!from || !g_.is_tensor(from) || times_returned_.contains(result) || !leads_to_reduction_[result.index] ||
+    if (!from || !g_.is_tensor(from) || times_returned_.contains(result) || !meets_reduction_[result.index] ||
         kept_apart_.contains(from) || is_read_by_aten(result))
       return false;
     const auto known = orders_.find(from);
@@ -92,7 +94,7 @@ class Finder {
 
   const Graph& g_;
   const std::vector<std::vector<OpId>> readers_;
-  std::vector<bool> leads_to_reduction_, follows_reduction_;  // by value
+  std::vector<bool> follows_reduction_, meets_reduction_;  // by value
   std::map<ValueId, int> times_returned_;
   std::set<ValueId> kept_apart_;            // outputs that overwrite inputs, and these inputs
   std::map<ValueId, MemoryOrder> orders_;  // of the views of inputs so far

@@ -1,5 +1,5 @@
 // Reshapes and slices that a cut leaves to the host program, because their results lie in memory anyway: those of inputs
-// that reductions read, and those that return what reductions led to. Schedulers of reductions take no reshape and no slice.
+// that kernels of reductions read, and those that return what such kernels make. Schedulers of reductions take no reshape and no slice.
 //
 //   %r = reshape %x to [%n, 32, %g];  %m = max %r over [2];  …  %y = reshape %d to [%n, %c];  output %y
 //   CutViews::find(fusion)   // %r and %y
