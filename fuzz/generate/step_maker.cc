@@ -98,6 +98,7 @@ void StepMaker::assign(size_t max_transforms) {
   else
     for (size_t extra = 1 + random_.below(2); extra > 0; --extra) cuts.push_back(random_.below(names.size() + 1));
   cut_at_library_ops(names, cuts);
+  cut_at_views(names, cuts);
   // What ATen reads lies over an input only if it lies there as it does elsewhere. Kernels read it anywhere, also if ATen
   // makes it.
   const bool is_stored_over = focus.rare == RareFocus::kStoredOverSegments;
@@ -114,6 +115,7 @@ void StepMaker::assign(size_t max_transforms) {
       const std::string name = before[random_.below(before.size())].value;
       if (!is_library_op(name)) assigns[i].operands.push_back(StepOperand::of(name));
     }
+  assign_views(assigns);
   each_part(assigns, [&] {
     schedule(max_transforms);
     if (focus.segments > 0) return permute_crossings();

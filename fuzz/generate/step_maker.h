@@ -56,6 +56,11 @@ class StepMaker {
   bool is_library_op(const std::string& name) const;
   // Ops that ATen alone computes are parts of their own. Each result of such an op may be cut from the others.
   void cut_at_library_ops(const std::vector<std::string>& names, std::vector<size_t>& cuts) const;
+  // Cuts around reshapes and slices, so that they may be views.
+  void cut_at_views(const std::vector<std::string>& names, std::vector<size_t>& cuts);
+  bool may_be_view(const std::string& name) const;
+  // Makes views of segments of one such op, as far as they are allowed.
+  void assign_views(std::vector<Step>& assigns);
   // An `assign` step for the tensors between each two cuts; the first tensor of a part decides who computes it.
   std::vector<Step> assigns_of(const std::vector<std::string>& names, std::vector<size_t> cuts,
                                const std::function<bool(const std::string&)>& is_for_aten);

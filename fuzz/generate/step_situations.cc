@@ -5,6 +5,8 @@
 #include "ir/domain/domain.h"
 #include "ir/infer/is_library.h"
 #include "passes/segment/assign_step.h"
+#include "passes/segment/segment.h"
+#include "passes/segment/view.h"
 
 namespace fusebox::fuzz {
 
@@ -328,6 +330,31 @@ bool StepMaker::is_library_op(const std::string& name) const {
 void StepMaker::cut_at_library_ops(const std::vector<std::string>& names, std::vector<size_t>& cuts) const {
   for (size_t i = 0; i < names.size(); ++i)
     if (is_library_op(names[i])) cuts.insert(cuts.end(), {i, i + 1});
+}
+
+bool StepMaker::may_be_view(const std::string& name) const {
+  return std::holds_alternative<View>(find_view(g_, g_[*find_value(g_, name)].def));
+}
+
+void StepMaker::cut_at_views(const std::vector<std::string>& names, std::vector<size_t>& cuts) {
+  for (size_t i = 0; i < names.size(); ++i)
+    if (may_be_view(names[i]) && random_.one_in(2)) cuts.insert(cuts.end(), {i, i + 1});
+}
+
+void StepMaker::assign_views(std::vector<Step>& assigns) {
+  for (Step& assign : assigns) {
+    const auto by = assign.attrs.enumerator<SegmentExecutor>(AttrKey::kExecutor);
+    if (assign.operands.size() != 1 || by != SegmentExecutor::kKernel || !may_be_view(assign.operands[0].value) ||
+        random_.one_in(4))
+      continue;
+    assign.attrs.set_enum(AttrKey::kExecutor, SegmentExecutor::kView);
+    try {
+      plan_assigned(g_, assigns);
+    } catch (const Error& e) {
+      if (e.code == ErrorCode::kInternal) throw;
+      assign.attrs.set_enum(AttrKey::kExecutor, by);  // what it reads is overwritten, or it is returned
+    }
+  }
 }
 
 std::vector<Step> StepMaker::assigns_of(const std::vector<std::string>& names, std::vector<size_t> cuts,

@@ -33,6 +33,8 @@ class Viewer {
 
   std::optional<std::string> begin(const MemoryOrder& operand) {
     if (g_[op_].kind != OpKind::kReshape && g_[op_].kind != OpKind::kSlice) return "only a reshape or a slice is a view";
+    const auto is_open = [&](DomainId d) { return g_[d].iter_type == IterType::kSymbolic; };
+    if (std::ranges::any_of(result_.logical, is_open)) return "its axes are not resolved";
     const ValueId from = g_[op_].operands[0];
     const auto axes = logical_without_reductions(g_, g_.tensor_of(from));
     const auto pairs = map_producer_to_consumer(g_, op_, 0);
