@@ -24,6 +24,7 @@
 #include "replay/run/host_program.h"
 #include "tests/support/random_fusion.h"
 #include "tests/support/reduction_fusions.h"
+#include "tests/support/reshaped_fusions.h"
 #include "tests/support/setting.h"
 
 namespace fusebox {
@@ -184,10 +185,45 @@ TEST(Rewrites, KeepTheSignatureOfRandomReductions) {
       rewritten(after, rewrite_step("dead_code"), counts);
     }
   }
-  for (const Step& step : rewrites_of(RewrittenOutputs::kWithinBounds)) {
-    const std::string name(parse_rewrite(step).pass->name);
-    EXPECT_GE(counts[name].changes, 50) << name;
+  EXPECT_GE(counts["two_pass_moments"].changes, 50);
+}
+
+// Sums of integers keep their bits, although they are added in other parts.
+TEST(Rewrites, FinestAxesKeepTheNumbersOfReshapedReductions) {
+  const uint64_t first = setting("FUSEBOX_FIRST_SEED", 1), count = setting("FUSEBOX_REWRITES", 800);
+  Counts counts;
+  int ran = 0, reshapes_before = 0, reshapes_after = 0;
+  for (uint64_t seed = first; seed < first + count && !HasFatalFailure(); ++seed) {
+    const testing::ReshapedCase c = testing::ReshapedMaker(seed).run();
+    ASSERT_EQ(find_error(c.graph), std::nullopt);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + print(c.graph));
+    std::vector<ProgramOutput> expected;
+    try {
+      expected = run(c.graph, c.arguments);
+    } catch (const Error& e) {
+      ASSERT_NE(e.code, ErrorCode::kInternal) << e.what();
+      continue;
+    }
+    ++ran;
+    const Graph after = rewritten(c.graph, rewrite_step("finest_axes"), counts);
+    const Graph clean = rewritten(after, rewrite_step("dead_code"), counts);
+    if (HasFailure()) FAIL() << print(after);
+    SCOPED_TRACE(print(clean));
+    try {
+      expect_same(expected, run(clean, c.arguments));
+    } catch (const Error& e) {
+      FAIL() << e.what();
+    }
+    if (HasFailure()) FAIL();
+    reshapes_before += static_cast<int>(
+        std::ranges::count(rewritten(c.graph, rewrite_step("dead_code"), counts).ops, OpKind::kReshape, &Op::kind));
+    reshapes_after += static_cast<int>(std::ranges::count(clean.ops, OpKind::kReshape, &Op::kind));
   }
+  std::printf("  %d ran, %d changed; %d reshapes before, %d after\n", ran, counts["finest_axes"].changes,
+              reshapes_before, reshapes_after);
+  if (count < 800) return;
+  EXPECT_GE(ran, 600);
+  EXPECT_GE(counts["finest_axes"].changes, 100);
 }
 
 // The moments of rows far from 0, in two passes, against sums in long double. The error of the mean is a few roundings of
