@@ -70,13 +70,6 @@ struct Scheduled {
   Graph fusion;  // with the part's steps
 };
 
-CutPart view_part(const Segment& segment, OpId op, Graph fusion) {
-  CutPart part{.ops = {op}, .steps = {}, .executor = SegmentExecutor::kView, .heuristics = {}, .declined = {}};
-  part.heuristics.scheduler = "view";
-  part.planned = {segment, std::move(fusion)};
-  return part;
-}
-
 // Whether both are the same fusion, but for the name.
 bool is_same_fusion(const Segment& a, const Segment& b) {
   return a.ops == b.ops && a.inputs == b.inputs && a.outputs == b.outputs;
@@ -402,6 +395,7 @@ class Cutter {
       Segment& s = segmentation.segments.emplace_back();
       s.name = std::to_string(i);
       for (OpId op : stretches[i].second) s.ops.push_back(g_[g_[op].results[0]].name);
+      if (views_.is_inner(stretches[i].second)) s.executor = SegmentExecutor::kView;
     }
     views_.add_to(segmentation, stretches.size());
     segmentation = complete(g_, std::move(segmentation), options_.defects);
@@ -419,9 +413,8 @@ class Cutter {
       const Segment& segment = segmentation.segments[i];
       const size_t at = std::stoul(segment.name);
       if (segment.executor == SegmentExecutor::kView) {
-        Graph fusion = extractor_.extract(segment);
-        layouts.take(segmentation, i, fusion);
-        parts[at] = view_part(segment, views_.ops()[at - stretches.size()], std::move(fusion));
+        parts[at] = views_.part(segment, extractor_.extract(segment));
+        layouts.take(segmentation, i, parts[at].planned.scheduled);
         continue;
       }
       const auto& [stretch, ops] = stretches[at];
@@ -443,7 +436,7 @@ class Cutter {
       layouts.take(segmentation, i, made.fusion);
     }
     for (size_t i = 0; i < found.size(); ++i)
-      parts[i].planned = {std::move(found[i]->segment), std::move(found[i]->fusion)};
+      if (found[i]) parts[i].planned = {std::move(found[i]->segment), std::move(found[i]->fusion)};
     for (CutPart& part : parts)
       if (part.executor == SegmentExecutor::kAten && part.ops.size() == 1)
         if (const std::string why = why_no_epilogue(g_, part.ops[0], all_.readers()); !why.empty())
@@ -529,8 +522,11 @@ class Cutter {
         if (g_.is_tensor(ValueId(v))) of_values_[v] = bytes(ValueId(v));
     }
     std::vector<std::vector<double>> costs(ops.size() + 1);
-    for (size_t k = 1; k <= ops.size(); ++k)
+    for (size_t k = 1; k <= ops.size(); ++k) {
       costs[k] = all_.costs_until(ops.begin, ops.begin + k, kLaunchBytes, of_values_);
+      const Stretch last{ops.begin + k - 1, ops.begin + k};
+      if (views_.is_inner(all_.ops_of(last, all_.needed_of(last)))) costs[k][k - 1] = 0;
+    }
     windows_.begin(i, std::move(costs), [this](Stretch s) { return is_possible(s); });
     for (const auto& [s, known] : own_memory_)
       if (s.begin >= ops.begin && s.end <= ops.end)

@@ -37,6 +37,23 @@ class Finder {
       if (makes_tensor(g, ops[i])) mark(ops[i], meets_reduction_, g[ops[i]].results, g[ops[i]].operands);
   }
 
+  // By op: whether it is a reshape of what a kernel makes, without gaps and in the order of its axes, for other kernels.
+  std::vector<bool> inner() const {
+    std::vector<bool> result(g_.ops.size());
+    for (OpId op : g_[Graph::body()].ops) {
+      if (!makes_tensor(g_, op) || g_[op].kind != OpKind::kReshape) continue;
+      const ValueId from = g_[op].operands[0], made = g_[op].results[0];
+      if (!makes_tensor(g_, g_[from].def) || is_library(g_, g_[g_[from].def]) || kept_apart_.contains(from) ||
+          times_returned_.contains(made) || is_read_by_aten(made))
+        continue;
+      const auto found = find_view(g_, op);
+      const auto* view = std::get_if<View>(&found);
+      result[op.index] = view && std::ranges::is_sorted(view->in_memory.order) &&
+                         std::ranges::count(view->in_memory.contiguity, Contiguity::kFalse) == 0;
+    }
+    return result;
+  }
+
   std::vector<OpId> run() {
     std::vector<OpId> result;
     for (OpId op : g_[Graph::body()].ops)
@@ -114,7 +131,8 @@ std::vector<OpId> CutViews::of(const Graph& fusion, const Segmentation& segmenta
 }
 
 CutViews::CutViews(const Graph& fusion, std::vector<OpId> ops, const SizeClasses& sizes, const MemoryClasses& inputs)
-    : g_(fusion), ops_(std::move(ops)), memory_(inputs) {
+    : g_(fusion), ops_(std::move(ops)), is_inner_(Finder(fusion).inner()), memory_(inputs) {
+  for (OpId op : ops_) is_inner_[op.index] = false;
   for (OpId op : ops_) {
     const ValueId from = g_[op].operands[0], result = g_[op].results[0];
     const auto known = crossings_.find(g_[from].name);
@@ -150,6 +168,14 @@ void CutViews::add_to(Segmentation& segmentation, size_t first) const {
 void CutViews::lay_out_inputs(Segment& segment) const {
   for (Crossing& in : segment.inputs)
     if (const auto it = crossings_.find(in.value); it != crossings_.end()) in = it->second;
+}
+
+CutPart CutViews::part(const Segment& segment, Graph fusion) const {
+  const OpId op = g_[*find_value(g_, segment.ops[0])].def;
+  CutPart part{.ops = {op}, .steps = {}, .executor = SegmentExecutor::kView, .heuristics = {}, .declined = {}};
+  part.heuristics.scheduler = "view";
+  part.planned = {segment, std::move(fusion)};
+  return part;
 }
 
 MemoryClass CutViews::memory_of(const View& view, OpId op, const SizeClasses& sizes) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/module/module.h"
+#include "passes/automatic/cut.h"
 #include "passes/schedule/size_classes.h"
 #include "passes/segment/view.h"
 
@@ -25,6 +26,8 @@ class CutViews {
   CutViews(const Graph& fusion, std::vector<OpId> ops, const SizeClasses& sizes, const MemoryClasses& inputs);
 
   const std::vector<OpId>& ops() const { return ops_; }
+  // Whether these ops are one reshape that may be a view of what a kernel stores.
+  bool is_inner(const std::vector<OpId>& ops) const { return ops.size() == 1 && is_inner_[ops[0].index]; }
   // What is known of the memory of inputs and of views.
   const MemoryClasses& memory() const { return memory_; }
   // The same with values that these segments store over inputs: they lie in the inputs' memory.
@@ -33,6 +36,8 @@ class CutViews {
   void add_to(Segmentation& segmentation, size_t first) const;
   // Lays out those inputs of a segment that are views.
   void lay_out_inputs(Segment& segment) const;
+  // The part of a cut that a view is, with the segment as a fusion.
+  CutPart part(const Segment& segment, Graph fusion) const;
 
  private:
   MemoryClass memory_of(const View& view, OpId op, const SizeClasses& sizes) const;
@@ -40,6 +45,7 @@ class CutViews {
 
   const Graph& g_;
   std::vector<OpId> ops_;
+  std::vector<bool> is_inner_;  // by op
   MemoryClasses memory_;
   std::map<std::string, Crossing> crossings_;  // of views of inputs
 };

@@ -140,12 +140,13 @@ class Completer {
   }
 
   // The input in whose memory a crossing value lies. None unless the value's segment may write over the input itself. A
-  // value has memory of its own, and is copied, if it is returned by itself too, if the segment's steps say so, or if ATen
-  // reads it and would find another layout in the input's memory.
+  // value has memory of its own, and is copied, if it is returned by itself too, if it is a view, if the segment's steps say so, or
+  // if ATen reads it and would find another layout in the input's memory.
   std::string lies_over(ValueId v) const {
     const auto it = alias_.find(v);
     if (it == alias_.end() || !is_tensor_op(g_, g_[v].def) || returned_.contains(v)) return {};
     const size_t segment = segments_of_[g_[v].def.index].front();
+    if (segmentation_.segments[segment].executor == SegmentExecutor::kView) return {};
     if (has_own_memory(segmentation_.segments[segment].steps, g_[v].name)) return {};
     if (is_read_by_aten(v) && !lies_the_same(v, it->second)) return {};
     return may_overwrite(segment, v, it->second) ? g_[it->second].name : std::string();

@@ -1,6 +1,7 @@
 // Segments by view: what lies in its operand's memory takes no kernel, and reads there what a kernel would have copied.
 #include <gtest/gtest.h>
 
+#include "ir/scalar/numeric.h"
 #include "ir/text/parse.h"
 #include "passes/segment/segment.h"
 #include "passes/segment/view.h"
@@ -128,6 +129,22 @@ TEST(Views, OfAnotherOrderAreRefused) {
   const std::vector<BoundInput> inputs = {{.shape = {4, 6}}};
   expect_error(ErrorCode::kIllegalAllocation, "%r",
                [&] { compile(g, bind_sizes(g, inputs), {.steps = steps, .inputs = inputs}); });
+}
+
+// A view that is returned over an input is copied there: its operand is made in memory of its own.
+TEST(Views, AreCopiedOverInputs) {
+  const Graph g = main_graph(parse_module("fusion @f {\n  %x = input f32[4, 6]\n  %i = input f32[24] contiguity [false]\n"
+                                          "  %e = neg %x\n  %r = reshape %e to [24]\n  output %r alias %i\n}"));
+  const std::vector<Step> steps =
+      parse_steps("assign of [%e] name \"k\" by kernel\nassign of [%r] name \"v\" by view");
+  const std::vector<Argument> inputs = {Argument::of(allocate_tensor(Dtype::kFloat, {4, 6})),
+                                        Argument::of(allocate_tensor(Dtype::kFloat, {24}, {3}))};
+  for (int64_t i = 0; i < 24; ++i) store_element(inputs[0].tensor, i, from_double(Dtype::kFloat, static_cast<double>(i)));
+  const auto given = bound_inputs(inputs);
+  const Compiled c = compile(g, bind_sizes(g, given), {.steps = steps, .inputs = given});
+  const auto outputs = testing::run_compiled(c, inputs);
+  for (int64_t i = 0; i < 24; ++i)
+    EXPECT_EQ(load_element(outputs.at(0).value.tensor, 3 * i), from_double(Dtype::kFloat, -static_cast<double>(i)));
 }
 
 std::vector<SegmentExecutor> executors(const Segmentation& s) {
