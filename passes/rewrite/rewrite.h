@@ -3,7 +3,8 @@
 //
 // Invariants of every pass:
 // - The signature stays: sizes, inputs, outputs, aliases.
-// - A remaining value keeps its name, and an output keeps its op.
+// - A remaining value keeps its name. An output keeps its name, dtype and axes, and also its op, but for `finest_axes`,
+//   which lets a reshape make it.
 // - The graph verifies before and after, and inference accepts it as it did before.
 // - A pass does not change again what it has changed.
 // - Passes let readers read another value. Only `dead_code` removes ops, so names last until it runs.
