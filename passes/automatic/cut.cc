@@ -85,7 +85,7 @@ class Cutter {
         extractor_(g, options.defects),
         rebinder_(g, options.sizes),
         sizes_(g, options.sizes, options.defects),
-        views_(g, std::move(views), sizes_, options.memory),
+        views_(g, std::move(views), sizes_, options.memory, options.defects),
         memory_(views_.memory()),
         all_(g, options.defects, views_.ops()),
         windows_(all_.independent(), kMostForBestCut) {}
@@ -573,7 +573,7 @@ std::string part_name(const Graph& fusion, size_t index, size_t count) {
 }
 
 std::vector<CutPart> cut(const Graph& fusion, const AutomaticOptions& options, PlanningWork& work) {
-  std::vector<OpId> views = CutViews::find(fusion);
+  std::vector<OpId> views = CutViews::find(fusion, options.defects);
   if (!views.empty() && Cutter(fusion, options, work).takes_all()) views.clear();
   return Cutter(fusion, options, work, std::move(views)).run();
 }

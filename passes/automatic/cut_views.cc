@@ -22,8 +22,8 @@ bool makes_tensor(const Graph& g, OpId op) {
 // Finds the views of a fusion.
 class Finder {
  public:
-  explicit Finder(const Graph& g)
-      : g_(g), readers_(uses(g)), follows_reduction_(g.values.size()) {
+  Finder(const Graph& g, const Defects& defects)
+      : g_(g), defects_(defects), readers_(uses(g)), follows_reduction_(g.values.size()) {
     for (const OutputRef& out : outputs(g)) {
       ++times_returned_[out.value];
       if (out.alias) kept_apart_.insert({out.value, out.alias});
@@ -46,7 +46,7 @@ class Finder {
       if (!makes_tensor(g_, g_[from].def) || is_library(g_, g_[g_[from].def]) || kept_apart_.contains(from) ||
           times_returned_.contains(made) || is_read_by_aten(made))
         continue;
-      const auto found = find_view(g_, op);
+      const auto found = find_view(g_, op, defects_);
       const auto* view = std::get_if<View>(&found);
       result[op.index] = view && std::ranges::is_sorted(view->in_memory.order) &&
                          std::ranges::count(view->in_memory.contiguity, Contiguity::kFalse) == 0;
@@ -84,7 +84,7 @@ class Finder {
       return false;
     const auto known = orders_.find(from);
     if (known == orders_.end() && g_[g_[from].def].kind != OpKind::kInput) return false;
-    const auto found = known == orders_.end() ? find_view(g_, op) : find_view(g_, op, known->second);
+    const auto found = known == orders_.end() ? find_view(g_, op, defects_) : find_view(g_, op, known->second, defects_);
     if (!std::holds_alternative<View>(found)) return false;
     orders_[result] = std::get<View>(found).in_memory;
     return true;
@@ -104,12 +104,13 @@ class Finder {
              g_[reader].kind == OpKind::kReshape;
     };
     if (std::ranges::any_of(readers_[from.index], is_other)) return false;
-    const auto found = find_view(g_, op);
+    const auto found = find_view(g_, op, defects_);
     return std::holds_alternative<View>(found) &&
            std::get<View>(found).in_memory.order == order_of(g_, g_.tensor_of(result));
   }
 
   const Graph& g_;
+  const Defects& defects_;
   const std::vector<std::vector<OpId>> readers_;
   std::vector<bool> follows_reduction_, meets_reduction_;  // by value
   std::map<ValueId, int> times_returned_;
@@ -121,7 +122,7 @@ int64_t capped(int64_t a, int64_t b) { return std::min(a * b, kMostDivisor); }
 
 }  // namespace
 
-std::vector<OpId> CutViews::find(const Graph& fusion) { return Finder(fusion).run(); }
+std::vector<OpId> CutViews::find(const Graph& fusion, const Defects& defects) { return Finder(fusion, defects).run(); }
 
 std::vector<OpId> CutViews::of(const Graph& fusion, const Segmentation& segmentation) {
   std::vector<OpId> result;
@@ -130,15 +131,20 @@ std::vector<OpId> CutViews::of(const Graph& fusion, const Segmentation& segmenta
   return result;
 }
 
-CutViews::CutViews(const Graph& fusion, std::vector<OpId> ops, const SizeClasses& sizes, const MemoryClasses& inputs)
-    : g_(fusion), ops_(std::move(ops)), is_inner_(Finder(fusion).inner()), memory_(inputs) {
+CutViews::CutViews(const Graph& fusion, std::vector<OpId> ops, const SizeClasses& sizes, const MemoryClasses& inputs,
+                   const Defects& defects)
+    : g_(fusion),
+      defects_(defects),
+      ops_(std::move(ops)),
+      is_inner_(Finder(fusion, defects).inner()),
+      memory_(inputs) {
   for (OpId op : ops_) is_inner_[op.index] = false;
   for (OpId op : ops_) {
     const ValueId from = g_[op].operands[0], result = g_[op].results[0];
     const auto known = crossings_.find(g_[from].name);
     if (known == crossings_.end() && g_[g_[from].def].kind != OpKind::kInput) continue;  // it is returned
     const Crossing crossing = known == crossings_.end() ? Crossing{g_[from].name, {}, {}, {}} : known->second;
-    const auto found = find_view(g_, op, memory_order(g_, from, crossing));
+    const auto found = find_view(g_, op, memory_order(g_, from, crossing), defects_);
     if (!std::holds_alternative<View>(found)) continue;
     const View& view = std::get<View>(found);
     Crossing& made = crossings_[g_[result].name];
@@ -206,7 +212,7 @@ MemoryClass CutViews::memory_of(const View& view, OpId op, const SizeClasses& si
     const auto left = constant_integer(g_, shift.left);
     const int64_t steps = left ? power_of_two_in(*left, kMostDivisor) : divisor_of_negative(shift.left, sizes);
     const int64_t bytes = capped(divisor_of(shift.by), steps) * size_bytes(g_[from].dtype);
-    result.align = std::min(result.align, power_of_two_in(bytes, result.align));
+    if (!defects_.has(Defect::kViewAligned)) result.align = std::min(result.align, power_of_two_in(bytes, result.align));
   }
   return result;
 }

@@ -18,12 +18,13 @@ namespace fusebox {
 class CutViews {
  public:
   // The ops of a fusion that should be views, in order.
-  static std::vector<OpId> find(const Graph& fusion);
+  static std::vector<OpId> find(const Graph& fusion, const Defects& defects = {});
   // The ops that are views in a segmentation, in order.
   static std::vector<OpId> of(const Graph& fusion, const Segmentation& segmentation);
 
   // The fusion must outlive this. `inputs` tells what is known of the inputs' memory.
-  CutViews(const Graph& fusion, std::vector<OpId> ops, const SizeClasses& sizes, const MemoryClasses& inputs);
+  CutViews(const Graph& fusion, std::vector<OpId> ops, const SizeClasses& sizes, const MemoryClasses& inputs,
+           const Defects& defects = {});
 
   const std::vector<OpId>& ops() const { return ops_; }
   // Whether these ops are one reshape that may be a view of what a kernel stores.
@@ -44,6 +45,7 @@ class CutViews {
   int64_t divisor_of_negative(ValueId v, const SizeClasses& sizes) const;
 
   const Graph& g_;
+  const Defects defects_;
   std::vector<OpId> ops_;
   std::vector<bool> is_inner_;  // by op
   MemoryClasses memory_;

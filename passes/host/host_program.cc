@@ -273,7 +273,7 @@ class HostBuilder {
     const ValueId v = *source_names_.find(to.value);
     const ValueId operand = *source_names_.find(from.value);
     const MemoryOrder in = memory_order(fusion_, operand, from);
-    const auto found = find_view(fusion_, fusion_[v].def, in);
+    const auto found = find_view(fusion_, fusion_[v].def, in, defects_);
     if (const auto* why = std::get_if<std::string>(&found))
       throw Error(ErrorCode::kIllegalAllocation, *why + "; assign the op to a kernel", "%" + from.value);
     const View& view = std::get<View>(found);
@@ -290,7 +290,7 @@ class HostBuilder {
       const ValueId by = host_.mul(host_.sub(host_.index(0), scalar(shift.left)), stride_of(shift.by));
       first = first ? host_.add(first, by) : by;
     }
-    if (first && constant_integer(h(), first) == 0) first = ValueId();
+    if (first && (constant_integer(h(), first) == 0 || defects_.has(Defect::kViewFirstDropped))) first = ValueId();
     tensors_[to.value] = view_of(from, v, strides, first);
   }
 

@@ -163,7 +163,7 @@ void CrossingLayouts::take_view(Segmentation& s, size_t segment) {
   const OpId op = fusion_[*names_.find(part.ops.at(0))].def;
   const Crossing& in = part.inputs.at(0);
   const MemoryOrder operand = memory_order(fusion_, fusion_[op].operands[0], in);
-  const auto found = find_view(fusion_, op, operand);
+  const auto found = find_view(fusion_, op, operand, options_.defects);
   if (const auto* why = std::get_if<std::string>(&found))
     throw Error(ErrorCode::kIllegalAllocation, *why + "; assign the op to a kernel", "%" + part.ops[0]);
   const View& view = std::get<View>(found);

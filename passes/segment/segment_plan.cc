@@ -110,13 +110,13 @@ class Completer {
     };
     if (s.ops.size() != 1) refuse("a view is one reshape or slice; give each a segment of its own");
     const OpId op = g_[values_.at(s.ops[0])].def;
-    const auto found = find_view(g_, op);
+    const auto found = find_view(g_, op, defects_);
     if (const auto* why = std::get_if<std::string>(&found)) refuse(*why + "; assign it to a kernel");
     const ValueId result = g_[op].results[0], from = g_[op].operands[0];
     if (alias_.contains(from)) refuse("its operand overwrites an input; assign it to a kernel");
     for (ValueId v = from;;) {
       const auto overwrites = [&](const auto& output) { return output.second == v; };
-      if (std::ranges::any_of(alias_, overwrites)) refuse("its memory is overwritten; assign it to a kernel");
+      if (std::ranges::any_of(alias_, overwrites) && !defects_.has(Defect::kViewOfOverwritten)) refuse("its memory is overwritten; assign it to a kernel");
       const OpId def = g_[v].def;
       if (!is_tensor_op(g_, def) || executor_of(def) != SegmentExecutor::kView) break;
       v = g_[def].operands[0];

@@ -14,7 +14,8 @@ namespace {
 // Follows an op's transforms from the operand's memory.
 class Viewer {
  public:
-  Viewer(const Graph& g, OpId op) : g_(g), op_(op), result_(g.tensor_of(g[op].results[0])) {}
+  Viewer(const Graph& g, OpId op, const Defects& defects)
+      : g_(g), op_(op), defects_(defects), result_(g.tensor_of(g[op].results[0])) {}
 
   std::variant<View, std::string> run(const MemoryOrder& operand) {
     if (auto why = begin(operand)) return *why;
@@ -79,7 +80,7 @@ class Viewer {
     const DomainId outer = t.outputs[0], inner = t.outputs[1];
     View::Stride stride = strides_.at(t.inputs[0]);
     strides_[inner] = stride;
-    stride.times.push_back(inner);
+    if (!defects_.has(Defect::kViewSplitStride)) stride.times.push_back(inner);
     strides_[outer] = std::move(stride);
     memory_[at].domain = inner;
     memory_.insert(memory_.begin() + static_cast<std::ptrdiff_t>(at), {outer, Contiguity::kTrue});
@@ -93,7 +94,8 @@ class Viewer {
     const bool are_neighbours =
         outer < inner && std::none_of(memory_.begin() + static_cast<std::ptrdiff_t>(outer) + 1,
                                       memory_.begin() + static_cast<std::ptrdiff_t>(inner), is_between);
-    if (!are_neighbours || memory_[outer].contiguity != Contiguity::kTrue)
+    const bool has_gap = memory_[outer].contiguity != Contiguity::kTrue && !defects_.has(Defect::kViewMergesGaps);
+    if (!are_neighbours || has_gap)
       return "it merges axes that do not lie behind one another without a gap";
     strides_[t.outputs[0]] = strides_.at(t.inputs[1]);
     memory_[inner].domain = t.outputs[0];
@@ -113,7 +115,7 @@ class Viewer {
       strides_[t.outputs[0]] = stride;
     // The axes outside of it step over the elements that are left out.
     while (at > 0 && !has_place(memory_[at - 1])) --at;
-    if (at > 0) memory_[at - 1].contiguity = Contiguity::kFalse;
+    if (at > 0 && !defects_.has(Defect::kViewGapsKept)) memory_[at - 1].contiguity = Contiguity::kFalse;
     return std::nullopt;
   }
 
@@ -145,6 +147,7 @@ class Viewer {
 
   const Graph& g_;
   const OpId op_;
+  const Defects& defects_;
   const Tensor& result_;
   std::vector<Place> memory_;  // outermost first
   std::map<DomainId, View::Stride> strides_;
@@ -172,17 +175,18 @@ MemoryOrder memory_order(const Graph& fusion, ValueId tensor, const Crossing& cr
   return in;
 }
 
-std::variant<View, std::string> find_view(const Graph& fusion, OpId op, const MemoryOrder& operand) {
-  return Viewer(fusion, op).run(operand);
+std::variant<View, std::string> find_view(const Graph& fusion, OpId op, const MemoryOrder& operand,
+                                          const Defects& defects) {
+  return Viewer(fusion, op, defects).run(operand);
 }
 
-std::variant<View, std::string> find_view(const Graph& fusion, OpId op) {
+std::variant<View, std::string> find_view(const Graph& fusion, OpId op, const Defects& defects) {
   const auto& operands = fusion[op].operands;
   if (operands.empty() || !operands[0] || !fusion.is_tensor(operands[0])) return "it reads no tensor";
   const Tensor& from = fusion.tensor_of(operands[0]);
   if (order_of(fusion, from).size() != logical_without_reductions(fusion, from).size())
     return "its operand does not lie in memory by its axes";
-  return find_view(fusion, op, memory_order(fusion, operands[0], {}));
+  return find_view(fusion, op, memory_order(fusion, operands[0], {}), defects);
 }
 
 void lay_out(const Graph& fusion, const View& view, Crossing& result) {

@@ -17,6 +17,7 @@
 #include "ir/graph/graph.h"
 #include "ir/infer/tensor_layout.h"
 #include "ir/module/module.h"
+#include "ir/table/defect.h"
 
 namespace fusebox {
 
@@ -45,9 +46,10 @@ struct View {
 MemoryOrder memory_order(const Graph& fusion, ValueId tensor, const Crossing& crossing);
 
 // The view that an op of this fusion gives of an operand that lies so, or why there is none: a clause.
-std::variant<View, std::string> find_view(const Graph& fusion, OpId op, const MemoryOrder& operand);
+std::variant<View, std::string> find_view(const Graph& fusion, OpId op, const MemoryOrder& operand,
+                                          const Defects& defects = {});
 // The same for an operand as its type declares it.
-std::variant<View, std::string> find_view(const Graph& fusion, OpId op);
+std::variant<View, std::string> find_view(const Graph& fusion, OpId op, const Defects& defects = {});
 
 // Puts the view's order and contiguity into what crosses a segment's border; both empty where they are as the type declares.
 void lay_out(const Graph& fusion, const View& view, Crossing& result);
