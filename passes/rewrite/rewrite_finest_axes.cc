@@ -60,13 +60,12 @@ class Refiner {
   // Makes the body anew. Throws NotYetKnown.
   void run() {
     const std::vector<OpId> ops = std::exchange(g_[Graph::body()].ops, {});
-    for (OpId id : ops) {
-      if (!computes_scalar(g_, g_[id])) {
-        hoist_scalars(ops);
-        emit(id);
-      }
-    }
     hoist_scalars(ops);
+    for (OpId id : ops) {
+      if (computes_scalar(g_, g_[id])) continue;
+      emit(id);
+      if (demands(g_[id].kind, kSignature)) hoist_scalars(ops);
+    }
   }
 
  private:
@@ -382,8 +381,15 @@ class Refiner {
   std::map<uint32_t, ValueId> sizes_;                  // by class
 };
 
+bool has_op(const Graph& g, auto is_one) {
+  return std::ranges::any_of(g[Graph::body()].ops, [&](OpId id) { return is_one(g[id].kind); });
+}
+
 // One replacement. Nothing if nothing changes.
 std::optional<Graph> refined(const Graph& g) {
+  if (!has_op(g, [](OpKind kind) { return kind == OpKind::kReshape; }) ||
+      !has_op(g, [](OpKind kind) { return demands(kind, kReduction); }))
+    return std::nullopt;
   const FinestClasses finest(g);
   if (!finest.is_worthwhile(g)) return std::nullopt;
   Graph now = g;
@@ -397,10 +403,11 @@ std::optional<Graph> refined(const Graph& g) {
 
 }  // namespace
 
+// What one replacement has made may let another one follow, as where an axis was held by a class that is now two.
 bool finest_axes(Graph& g, const RewriteOptions& options) {
-  int64_t left = options.limit;
+  constexpr int64_t kMostRounds = 16;
   bool changed = false;
-  for (; left > 0; --left) {
+  for (int64_t left = std::min(options.limit, kMostRounds); left > 0; --left) {
     auto next = refined(g);
     if (!next) break;
     g = *std::move(next);
