@@ -13,6 +13,10 @@
 // dead_code runs, but for those that made an output: this becomes a reshape. Other ops only read finer operands.
 //
 // The rewrite of all axes is one replacement. It does nothing if an extent is not known where it is needed.
+//
+// A run without elements may have extents that divide nothing: [0, 70] becomes [0, 32, 2] as well. The rewritten program
+// refuses it (E0407) if another tensor of the axis has elements, such as weights of 70, so a caller must be ready to leave
+// the rewrite out.
 #include <algorithm>
 #include <map>
 #include <numeric>
