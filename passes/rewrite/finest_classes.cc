@@ -109,6 +109,7 @@ FinestClasses::FinestClasses(const Graph& g)
       if (group.splits()) refine(g, group.from[0], group.to);
       if (group.merges()) refine(g, group.to[0], group.from);
     }
+  for (uint32_t i = 0; i < parent_.size(); ++i) parent_[i] = find(i);
   hold_cycles();
 }
 
@@ -246,6 +247,8 @@ bool FinestClasses::are_alike(const Graph& g, std::span<const DomainId> a, std::
 
 void FinestClasses::unite(const Graph& g, DomainId a, DomainId b) {
   const uint32_t x = find(a.index), y = find(b.index);
+  if (a.index != x) parent_[a.index] = x;
+  if (b.index != y) parent_[b.index] = y;
   if (x == y) return;
   const uint32_t to = std::min(x, y), from = std::max(x, y);
   parent_[from] = to;

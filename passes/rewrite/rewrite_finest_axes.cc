@@ -13,6 +13,10 @@
 // dead_code runs, but for those that made an output: this becomes a reshape. Other ops only read finer operands.
 //
 // The rewrite of all axes is one replacement. It does nothing if an extent is not known where it is needed.
+//
+// A run without elements may have extents that divide nothing: [0, 70] becomes [0, 32, 2] as well. The rewritten program
+// refuses it (E0407) if another tensor of the axis has elements, such as weights of 70, so a caller must be ready to leave
+// the rewrite out.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -60,13 +64,12 @@ class Refiner {
   // Makes the body anew. Throws NotYetKnown.
   void run() {
     const std::vector<OpId> ops = std::exchange(g_[Graph::body()].ops, {});
-    for (OpId id : ops) {
-      if (!computes_scalar(g_, g_[id])) {
-        hoist_scalars(ops);
-        emit(id);
-      }
-    }
     hoist_scalars(ops);
+    for (OpId id : ops) {
+      if (computes_scalar(g_, g_[id])) continue;
+      emit(id);
+      if (demands(g_[id].kind, kSignature)) hoist_scalars(ops);
+    }
   }
 
  private:
@@ -382,8 +385,15 @@ class Refiner {
   std::map<uint32_t, ValueId> sizes_;                  // by class
 };
 
+bool has_op(const Graph& g, auto is_one) {
+  return std::ranges::any_of(g[Graph::body()].ops, [&](OpId id) { return is_one(g[id].kind); });
+}
+
 // One replacement. Nothing if nothing changes.
 std::optional<Graph> refined(const Graph& g) {
+  if (!has_op(g, [](OpKind kind) { return kind == OpKind::kReshape; }) ||
+      !has_op(g, [](OpKind kind) { return demands(kind, kReduction); }))
+    return std::nullopt;
   const FinestClasses finest(g);
   if (!finest.is_worthwhile(g)) return std::nullopt;
   Graph now = g;
@@ -397,10 +407,11 @@ std::optional<Graph> refined(const Graph& g) {
 
 }  // namespace
 
+// What one replacement has made may let another one follow, as where an axis was held by a class that is now two.
 bool finest_axes(Graph& g, const RewriteOptions& options) {
-  int64_t left = options.limit;
+  constexpr int64_t kMostRounds = 16;
   bool changed = false;
-  for (; left > 0; --left) {
+  for (int64_t left = std::min(options.limit, kMostRounds); left > 0; --left) {
     auto next = refined(g);
     if (!next) break;
     g = *std::move(next);
