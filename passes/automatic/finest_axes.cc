@@ -18,6 +18,13 @@ std::vector<Step> finest_axes_rewrites(const Graph& fusion, const std::vector<St
   return steps.empty() ? steps : changing_rewrites(g, kOrder, defects);
 }
 
+bool has_elements(const Graph& fusion, const AutomaticOptions& options) {
+  const SizeClasses sizes(fusion, options.sizes, options.defects);
+  for (uint32_t d = 0; d < fusion.domains.size(); ++d)
+    if (sizes.of(DomainId(d)).most == 0) return false;
+  return true;
+}
+
 PlanCost cost_of(const AutomaticPlan& plan, const Graph& fusion, const AutomaticOptions& options) {
   PlanCost cost;
   NameIndex names(fusion);

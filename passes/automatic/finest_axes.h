@@ -14,6 +14,9 @@ namespace fusebox {
 std::vector<Step> finest_axes_rewrites(const Graph& fusion, const std::vector<Step>& before,
                                        const Defects& defects = {});
 
+// Whether no axis of a fusion is empty, as the classes of sizes show.
+bool has_elements(const Graph& fusion, const AutomaticOptions& options);
+
 // What a plan costs: the bytes that its kernels and ATen calls read and write, and how many these are.
 struct PlanCost {
   double bytes = 0;

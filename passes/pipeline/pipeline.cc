@@ -273,7 +273,8 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
       steps = std::move(more);
       plan = std::move(second);
     };
-    if (may_rewrite && plan.decisions.size() > 1)
+    // Without elements, a product of sizes tells nothing of its factors, and the rewrite rests on that.
+    if (may_rewrite && plan.decisions.size() > 1 && has_elements(compiled.concretized, planning(compiled)))
       try_rewrites(
           finest_axes_rewrites(fusion, steps, options.defects), [](const Graph&, const AutomaticOptions&) { return true; },
           [&](const AutomaticPlan& second, const Graph& rewritten, const AutomaticOptions& of_second) {

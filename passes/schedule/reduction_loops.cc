@@ -111,13 +111,25 @@ class LoopPlanner {
       const bool is_kept = !space_.is_full(v) && rank_of(g_, v) > 0 && !is_overwritten(v) &&
                            (is_broadcast(v) || (makes_columns_once() && is_of_whole_columns(g_, space_, v)));
       const bool is_read_later = !space_.passes_of(v).contains(0);
-      const bool is_late = keeps_few && is_read_later && rank_of(g_, v) > 0 && !is_overwritten(v);
+      const bool is_late =
+          keeps_few && is_read_later && rank_of(g_, v) > 0 && !is_overwritten(v) && !has_part_of_rows(v);
       if (!is_vectorized && !is_batched && !is_kept && !is_late) continue;
       const std::string copy = names_.tensor(g_[v].name);
       steps_.cache_after(g_[v].name, copy);
       cached_[g_[v].name] = copy;
       if (is_late || (has_one_access && is_read_later)) early_.insert(copy);
     }
+  }
+
+  // Whether the tensor has some of the kept axes and lacks others. A copy in loops of its own would have other rows then.
+  bool has_part_of_rows(ValueId v) const {
+    const auto has = [&](DomainId axis) {
+      return std::ranges::any_of(g_.tensor_of(v).logical, [&](DomainId d) {
+        return g_[d].iter_type == IterType::kIteration && space_.axis_of(d) == axis;
+      });
+    };
+    const auto count = static_cast<size_t>(std::ranges::count_if(space_.kept, has));
+    return count > 0 && count < space_.kept.size();
   }
 
   // What ops behind column sums read of their own, if the rows read it too.

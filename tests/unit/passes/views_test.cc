@@ -3,6 +3,7 @@
 
 #include "ir/scalar/numeric.h"
 #include "ir/text/parse.h"
+#include "passes/rewrite/rewrite.h"
 #include "passes/segment/segment.h"
 #include "passes/segment/view.h"
 #include "tests/support/automatic.h"
@@ -190,6 +191,36 @@ TEST(Views, AccessesAreAsWideAsTheirMemoryAllows) {
     EXPECT_EQ(p.vectors()[16], from == 4 ? 2 : 1) << from;  // the output has its own memory
     EXPECT_EQ(executors(p.compiled.segmentation), (std::vector{SegmentExecutor::kView, SegmentExecutor::kKernel}));
   }
+}
+
+constexpr const char* kGroupNorm = R"(fusion @f {
+  %n, %c, %h = size
+  %g = floor_div %c, 4
+  %x = input f32[%n, %c, %h]
+  %w = input f32[%c]
+  %e = exp %x
+  %r = reshape %e to [%n, 4, %g, %h]
+  %s = sum %r over [2, 3]
+  %sb = broadcast %s mask [0, 0, 1, 1]
+  %d = sub %r, %sb
+  %b = reshape %d to [%n, %c, %h]
+  %wb = broadcast %w mask [1, 0, 1]
+  %y = mul %b, %wb
+  output %y
+})";
+
+// With the finest axes that reshapes make, an op in front of them and weights behind them are in the kernel too.
+TEST(Views, AreMadeOfFinestAxes) {
+  const Planned p = plan_of(kGroupNorm, {{.shape = {64, 32, 16}}, {.shape = {32}}});
+  EXPECT_EQ(executors(p.compiled.segmentation), (std::vector{SegmentExecutor::kView, SegmentExecutor::kView,
+                                                             SegmentExecutor::kKernel, SegmentExecutor::kView}));
+  EXPECT_EQ(p.compiled.automatic->steps.at(0), rewrite_step("finest_axes"));
+}
+
+// 4 does not divide 30, which a run without elements may have.
+TEST(Views, AreNotMadeOfFinestAxesWithoutElements) {
+  const Planned p = plan_of(kGroupNorm, {{.shape = {0, 30, 16}}, {.shape = {30}}});
+  for (const Step& step : p.compiled.automatic->steps) EXPECT_NE(step, rewrite_step("finest_axes"));
 }
 
 }  // namespace
