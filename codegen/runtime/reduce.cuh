@@ -328,8 +328,10 @@ __device__ void block_reduce_all(T (&values)[sizeof...(Ops)], P places) {
 template <class Op, int threads, int count, class V, class S>
 __device__ __forceinline__ void combine_ranks(V values, S shared, const Group& group, uint32_t size) {
   constexpr int kAtOnce = S::kBytes >= 16 ? 1 : 16 / S::kBytes;
+  // A thread may hold no value. The compiler refuses to unroll a loop 0 times.
+  constexpr int kUnrolled = count > 0 && count <= 64 ? (count + kAtOnce - 1) / kAtOnce : 1;
   const uint32_t all = group.size * group.count, own = place_of<threads>(group, group.rank);
-#pragma unroll(count <= 64 ? (count + kAtOnce - 1) / kAtOnce : 1)
+#pragma unroll kUnrolled
   for (int first = 0; first < count; first += kAtOnce) {
     __syncthreads();
 #pragma unroll

@@ -1,6 +1,7 @@
 #include "ir/infer/concretize.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ir/domain/domain.h"
 #include "ir/infer/bind.h"
@@ -24,8 +25,48 @@ OpId def_of(const Graph& g, TensorId t) {
   return def;
 }
 
-// Infers every op again that depends on this value, in text order.
-void infer_downstream(Graph& g, ValueId changed, const Defects& defects) {
+// An axis of an op that stretches, which repeats one element because the operand's axis does, and to the same size.
+struct CopiedAxis {
+  OpId op;
+  size_t from = 0, to = 0;  // positions in the operand, without its reductions, and in the result
+};
+
+std::vector<CopiedAxis> copied_axes(const Graph& g) {
+  std::vector<CopiedAxis> copied;
+  for (OpId id : ops_in_order(g)) {
+    const Op& op = g[id];
+    if (!stretches(op.kind)) continue;
+    const auto from = logical_without_reductions(g, g.tensor_of(op.operands[0]));
+    const auto& to = g.tensor_of(op.results[0]).logical;
+    const auto relation = axis_relation(g, op, 0);
+    for (size_t i = 0; i < from.size(); ++i) {
+      const size_t position = relation[i].result;
+      if (g[from[i]].expanded && position < to.size() && g[to[position]].expanded == g[from[i]].expanded)
+        copied.push_back({id, i, position});
+    }
+  }
+  return copied;
+}
+
+// Resolving one axis may show an operand's axis as a broadcast, and resolving the next one shows that it has an element for
+// each place. An axis that copied it has as many elements. Inference may no longer find both sizes equal, and it would keep
+// the broadcast as one that a step made.
+//
+//   %s = slice %e from [%a] to [%b]     // %e, of one element, is expanded to a size: until the size is known to be 1, %s repeats it
+//   %y = expand %s to [%n]              // where %n is the length of %s
+void release_copies(Graph& g, OpId op, std::span<const CopiedAxis> copied) {
+  for (const CopiedAxis& c : copied) {
+    if (c.op != op) continue;
+    const auto from = logical_without_reductions(g, g.tensor_of(g[op].operands[0]));
+    IterDomain& axis = g[g.tensor_of(g[op].results[0]).logical[c.to]];
+    if (!axis.expanded || g[from[c.from]].iter_type == IterType::kBroadcast) continue;
+    axis.iter_type = IterType::kIteration;
+    axis.extent = std::exchange(axis.expanded, ValueId());
+  }
+}
+
+// Infers every op again that depends on this value, in text order. `copied` are the axes before the change.
+void infer_downstream(Graph& g, ValueId changed, std::span<const CopiedAxis> copied, const Defects& defects) {
   std::vector<bool> stale(g.values.size());
   stale[changed.index] = true;
   for (OpId op : ops_in_order(g)) {
@@ -33,6 +74,7 @@ void infer_downstream(Graph& g, ValueId changed, const Defects& defects) {
                                    [&](ValueId v) { return v && v.index < stale.size() && stale[v.index]; });
     // An output may show an axis that a later step resolves. Outputs are checked after all steps.
     if (!reads || g[op].kind == OpKind::kOutput) continue;
+    release_copies(g, op, copied);
     infer(g, op, {}, defects);
     for (ValueId v : g[op].results) stale[v.index] = true;
   }
@@ -49,7 +91,7 @@ bool is_bound(const Graph& g, ValueId size) {
 }
 
 // A size that is 1 and that no input shows any more becomes `set 1`. It keeps its name, and its value is known.
-void fix_size_to_one(Graph& g, ValueId size, const Defects& defects) {
+void fix_size_to_one(Graph& g, ValueId size, std::span<const CopiedAxis> copied, const Defects& defects) {
   const OpId def = g[size].def;
   if (!def || g[def].kind != OpKind::kSize || is_bound(g, size)) return;
   Op one;
@@ -62,7 +104,7 @@ void fix_size_to_one(Graph& g, ValueId size, const Defects& defects) {
     std::erase(g[def].results, size);
     insert_after(g, def, std::move(one));
   }
-  infer_downstream(g, size, defects);
+  infer_downstream(g, size, copied, defects);
 }
 
 // The sizes of a reshape's domains as forms.
@@ -90,8 +132,9 @@ std::optional<OpKind> unevaluated_op(const Graph& g, ValueId v, const Bindings& 
   return std::nullopt;
 }
 
-// Resolves an axis. Readers of its tensor are not inferred again.
-void resolve_domain(Graph& g, DomainId domain, Resolution to, const Defects& defects) {
+// Resolves an axis. Readers of its tensor are not inferred again, but those of a size that an input fixes to 1 are.
+void resolve_domain(Graph& g, DomainId domain, Resolution to, std::span<const CopiedAxis> copied,
+                    const Defects& defects) {
   const IterType type = to.type;
   const TensorId t = g[domain].tensor;
   need_math(g, t);
@@ -131,7 +174,7 @@ void resolve_domain(Graph& g, DomainId domain, Resolution to, const Defects& def
   else if (stretches(kind))
     g[domain].expanded = extent;
   g[domain].extent = constant_index(g, 1);
-  if (kind == OpKind::kInput) fix_size_to_one(g, extent, defects);
+  if (kind == OpKind::kInput) fix_size_to_one(g, extent, copied, defects);
 }
 
 // Gives a reshape its groups. Readers of its tensor are not inferred again.
@@ -182,6 +225,7 @@ class Planner {
     // Inputs come first: an input may fix a size to 1, and earlier ops that read this size are inferred again.
     for (OpId id : ops_in_order(g_))
       if (g_[id].kind == OpKind::kInput) resolve_results(id);
+    copied_ = copied_axes(g_);
     // Each other op is inferred again at most once, after its operands are resolved.
     for (OpId id : ops_in_order(g_)) {
       if (g_[id].kind == OpKind::kInput) continue;
@@ -210,6 +254,7 @@ class Planner {
   void infer_if_stale(OpId id) {
     const auto is_stale = [&](ValueId v) { return v && v.index < stale_.size() && stale_[v.index]; };
     if (g_[id].kind == OpKind::kOutput || std::ranges::none_of(g_[id].operands, is_stale)) return;
+    release_copies(g_, id, copied_);
     infer(g_, id, {}, defects_);
     for (ValueId v : g_[id].results) mark_stale(v);
   }
@@ -288,7 +333,7 @@ class Planner {
     if (to.is_one_element) step.attrs.set(AttrKey::kWidth, int64_t{1});
     steps_.push_back(std::move(step));
     if (g_[g_[v].def].kind == OpKind::kInput) return concretize_domain(g_, d, to, defects_);
-    resolve_domain(g_, d, to, defects_);
+    resolve_domain(g_, d, to, {}, defects_);
     mark_stale(v);
   }
 
@@ -331,7 +376,8 @@ class Planner {
   const Defects& defects_;
   bool has_ones_ = false;
   std::vector<Step> steps_;
-  std::vector<bool> stale_;  // for each value: whether it changed since its readers were inferred
+  std::vector<CopiedAxis> copied_;  // before ops behind the inputs are inferred again
+  std::vector<bool> stale_;         // for each value: whether it changed since its readers were inferred
 };
 
 template <class F>
@@ -392,13 +438,15 @@ std::vector<Step> plan_concretize(const Graph& g, const Bindings& bindings, cons
 }
 
 void concretize_domain(Graph& g, DomainId domain, Resolution to, const Defects& defects) {
-  resolve_domain(g, domain, to, defects);
-  infer_downstream(g, g[g[domain].tensor].value, defects);
+  const auto copied = copied_axes(g);
+  resolve_domain(g, domain, to, copied, defects);
+  infer_downstream(g, g[g[domain].tensor].value, copied, defects);
 }
 
 void concretize_reshape(Graph& g, TensorId tensor, std::span<const int64_t> groups, const Defects& defects) {
+  const auto copied = copied_axes(g);
   regroup(g, tensor, groups);
-  infer_downstream(g, g[tensor].value, defects);
+  infer_downstream(g, g[tensor].value, copied, defects);
 }
 
 std::optional<Error> concretize_domain_error(const Graph& g, DomainId domain, Resolution to) {

@@ -7,12 +7,10 @@
 // every point. If a prove function returns true, its claim holds at every point; false means only "not shown". Division
 // is Euclidean: the remainder is never negative. Division by 0 gives the quotient 0 and the remainder 0.
 //
-// A point has a value for every loop, so an extent that is a factor of a declared loop's extent is at least 1 at every
-// point. Declare the symbols, assumptions and loops of a nest before computing with them: a later fact does not
-// simplify forms that exist.
+// A point has a value for every loop, so an extent that is a factor of a declared loop's extent is at least 1 at every point.
+// Declare the symbols, assumptions and loops of a nest before computing with them: a later fact does not simplify forms that exist.
 //
-// A constant that does not fit in 64 bits makes the result an opaque atom (kSum, kProduct, kQuotient, …), never a wrong
-// value.
+// A constant that does not fit in 64 bits makes the result an opaque atom (kSum, kProduct, kQuotient, …), never a wrong value.
 //
 // Example: a{n} is split by 128 (inner) into o and t. The check `a < n` is needed unless 128 divides n.
 //
@@ -42,6 +40,7 @@
 #include "ir/table/defect.h"
 #include "passes/algebra/index_algebra_store.h"
 #include "passes/algebra/index_form.h"
+#include "passes/algebra/rebuilt_atoms.h"
 
 namespace fusebox {
 
@@ -288,6 +287,7 @@ class IndexAlgebra {
   IdTable digit_table_;
   std::vector<CachedDivision> divisions_;
   IdTable division_table_;
+  RebuiltAtoms rebuilt_;
   bool resolving_ = false;    ///< a stale form is being rebuilt, inner parts first
   bool canonical_ = false;    ///< divisions use the spelling that equal() compares
   bool left_opaque_ = false;  ///< the current division ended in an opaque atom

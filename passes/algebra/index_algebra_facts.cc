@@ -268,6 +268,7 @@ void IndexAlgebra::learnt() {
   digit_table_.clear();
   divisions_.clear();
   division_table_.clear();
+  rebuilt_.forget();
   // An atom is made of older atoms, but also of forms whose records are refreshed after it. So rounds repeat until
   // nothing changes.
   constexpr int kMaxRounds = 8;
@@ -346,13 +347,19 @@ Form IndexAlgebra::rebuild_stale(Form value) {
 
 Form IndexAlgebra::rebuild(Form value, const FormSubstitution* substitution) {
   const FormRecord record = store_.form(value);
+  const RebuiltAtoms::Scope scope(rebuilt_, {substitution, depth_, effort_, canonical_, resolving_});
   Form sum = constant(record.constant);
   for (uint32_t i = 0; i < record.count; ++i) {
     const RawTerm term = store_.terms(value)[i];
     Form product = constant(term.factor);
     const uint32_t degree = store_.monomial(term.monomial).count;
-    for (uint32_t j = 0; j < degree; ++j)
-      product = mul(product, rebuild(store_.factors(term.monomial)[j], substitution));
+    for (uint32_t j = 0; j < degree; ++j) {
+      const AtomId atom = store_.factors(term.monomial)[j];
+      const Form* const known = rebuilt_.find(atom);
+      const Form made = known != nullptr ? *known : rebuild(atom, substitution);
+      if (known == nullptr) rebuilt_.keep(atom, made);
+      product = mul(product, made);
+    }
     sum = add(sum, product);
   }
   return sum;

@@ -117,7 +117,8 @@ std::optional<int64_t> IndexAlgebra::evaluate(AtomId atom, std::span<const int64
       break;
   }
   const auto a = evaluate(args[0], loops, symbols);
-  const auto b = evaluate(args[1], loops, symbols);
+  // Nothing else is asked then: forms share parts, and all their uses may be too many.
+  const auto b = a ? evaluate(args[1], loops, symbols) : std::nullopt;
   if (!a || !b) return std::nullopt;
   int64_t result = 0;
   if (record.kind == AtomKind::kQuotient) return divided(*a, *b, true);

@@ -49,7 +49,7 @@ class FastCall {
   // The steps of the resolved call that do something, by their place in it, for measuring each alone. The counters of
   // launches are the call's own, and are not cleared by a step.
   virtual std::vector<size_t> steps() const = 0;
-  // Starts one of them, when those before it have been started once. Not for segments by ATen.
+  // Starts one of them, when those before it have been started once. Not for calls with segments by ATen.
   virtual void start_step(size_t step, const FastAddresses& at) const = 0;
 
   std::string name;                  // of the program, for profilers

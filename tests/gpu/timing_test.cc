@@ -15,12 +15,13 @@ struct Made {
   std::vector<Argument> arguments;
 };
 
-Made made(const std::string& text) {
+// The program by its steps or unfused; with `device`, by the plan of schedulers for it.
+Made made(const std::string& text, std::optional<DeviceProperties> device = {}) {
   const Module m = parse_module(text);
   const Graph& fusion = main_graph(m);
   Made result;
   result.arguments = make_arguments(fusion, find_input_specs(m, fusion.name, "host"), {});
-  result.run = run_program(m, result.arguments, {.executor = Executor::kCuda});
+  result.run = run_program(m, result.arguments, {.executor = Executor::kCuda, .device = std::move(device)});
   EXPECT_FALSE(result.run.failure) << result.run.failure->message;
   return result;
 }
@@ -68,8 +69,11 @@ inputs @f host {
 
 // Its blocks wait for one another. Counters that a launch did not find cleared would let them wait for ever.
 TEST(Timing, AKernelWithABarrierOfTheGrid) {
-  if (!testing::gpu_or_null()) GTEST_SKIP() << "no GPU";
-  const Made m = made(testing::program_text("softmax") + "inputs @f host {\n  %x = f32[1, 4000000] normal seed 1\n}\n");
+  const auto gpu = testing::gpu_or_null();
+  if (!gpu) GTEST_SKIP() << "no GPU";
+  const Made m = made(testing::program_text("softmax") + "inputs @f host {\n  %x = f32[1, 4000000] normal seed 1\n}\n",
+                      gpu->session()->device().properties);
+  ASSERT_TRUE(m.run.compiled.automatic);
   EXPECT_NE(text(m.run.compiled.automatic->decisions.at(0).heuristics).find("most_rows 1"), std::string::npos);
   const Timing t = time_run(m.run, m.arguments, 3, 1);
   EXPECT_EQ(t.kernels.size(), 1u);  // nothing is cleared in each run

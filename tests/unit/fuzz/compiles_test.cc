@@ -25,6 +25,30 @@ TEST(CompilesOracle, TakesTheKernelsForEveryArchitecture) {
     for (const Finding& f : judged({}, seed)) ADD_FAILURE() << text(f.signature) << ": " << f.message;
 }
 
+// A thread of this reduction holds no value.
+TEST(CompilesOracle, TakesAReductionWithoutResults) {
+  if (!find_cuda_compiler()) GTEST_SKIP() << "NVRTC is not installed";
+  for (const Finding& f : judged({}, 1, R"(fusion @f {
+  %n = size
+  %x = input i64[0, %n] contiguous
+  %y = prod %x over [1]
+  output %y
+}
+steps @f {
+  split %y.i1 by 4 -> o, t
+  split %y.o by 2 -> g, b
+  reorder %y to [%y.g, %y.t, %y.b, %y.i0]
+  parallelize %y.g on grid.y
+  parallelize %y.t on block.x
+  inline_most of []
+}
+inputs @f host {
+  %x = i64[0, 19] integers 1.0 3.0 seed 1
+}
+)"))
+    ADD_FAILURE() << text(f.signature) << ": " << f.message;
+}
+
 TEST(CompilesOracle, ReportsABrokenText) {
   if (!kDefectsCompiledIn || !find_cuda_compiler()) GTEST_SKIP() << "needs NVRTC and seeded defects";
   for (const Defect d : {Defect::kCudaHeaderForgotten, Defect::kCudaNamesRepeat}) {

@@ -192,6 +192,53 @@ TEST_F(Concretize, TheStepSaysOneElementByItsWidth) {
     EXPECT_EQ(inapplicable(g, parse_step(wrong)).value_or(StepRefusal{}).code, ErrorCode::kStepNotApplicable) << wrong;
 }
 
+// Until both axes of the input are resolved, its size is no constant. Then the slice of the expanded axis repeats one element, and
+// the next op copies that. Once the size is 1, the slice has an element for each place, and here none.
+TEST_F(Concretize, AnAxisThatCopiedABroadcastBecomesAnIterationWithIt) {
+  g = main_graph(parse_module(R"(fusion @f {
+  %m = size
+  %x = input f32[symbolic %m, symbolic %m] contiguous
+  %p = maximum %m, 0 : index
+  %e = expand %x to [%p, %p] : f32[symbolic %p, symbolic %p]
+  %a = input index
+  %b = input index
+  %least = sub 0, %p : index
+  %a1 = minimum %a, %p : index
+  %a2 = maximum %a1, %least : index
+  %a3 = lt %a2, 0 : bool
+  %a4 = add %a2, %p : index
+  %from = where %a3, %a4, %a2 : index
+  %b1 = minimum %b, %p : index
+  %b2 = maximum %b1, %least : index
+  %b3 = lt %b2, 0 : bool
+  %b4 = add %b2, %p : index
+  %b5 = where %b3, %b4, %b2 : index
+  %to = maximum %from, %b5 : index
+  %left = sub 0, %from : index
+  %right = sub %to, %p : index
+  %s = slice %e from [%a, 0] to [%b, %p] by [1, 1] : f32[?, symbolic %p]
+  %n = sub %to, %from : index
+  %n2 = add %n, 2 : index
+  %l = sub %n2, 2 : index
+  %y = expand %s to [%l, 4] : f32[%n, symbolic 4]
+  output %y
+}
+)"));
+  const auto bound = [&](int64_t size, int64_t from, int64_t to) {
+    Bindings b(g.values.size());
+    for (const auto& [name, value] : {std::pair("m", size), std::pair("a", from), std::pair("b", to)})
+      b[find_value(g, name)->index] = ConstantBits{static_cast<uint64_t>(value), 0};
+    return b;
+  };
+  for (const auto& [from, to, rows] : {std::tuple(1, 1, 0), std::tuple(0, 1, 1), std::tuple(0, 5, 1)}) {
+    Graph done;
+    const Bindings b = bound(1, from, to);
+    plan(b, &done);
+    EXPECT_NO_THROW(check_sizes(done, b)) << from << " " << to;
+    EXPECT_EQ(evaluate_shape(done, *find_value(done, "y"), b), (std::vector<int64_t>{rows, 4}));
+  }
+}
+
 TEST_F(Concretize, ReshapeGroups) {
   const ValueId x = input(g, "x", Dtype::kFloat, {m, n});
   const ValueId r = reshape(g, x, {k, -1}, "r");

@@ -489,6 +489,20 @@ TEST_F(IndexAlgebraTest, TheOrderOfTermsDoesNotDependOnTheOrderOfCreation) {
   EXPECT_EQ(build(forwards, false), build(backwards, true));
 }
 
+// Each slice clamps its bounds to the axis that the one before left: a form whose parts are named once and used several times. With
+// all uses written out it is 2^48 parts long.
+TEST_F(IndexAlgebraTest, AFormOfManySharedPartsIsComparedInATimeThatGrowsWithItsParts) {
+  const Form x = a.declare_symbol(0, "x", {0, {}}), n = a.declare_symbol(1, "n", {1, {}});
+  const auto clamped = [&](Form at, int64_t by) {
+    for (int i = 0; i < 48; ++i) at = a.max(a.min(at, a.sub(n, num(i))), a.sub(num(by + i), at));
+    return at;
+  };
+  const Form one = clamped(x, 3);
+  EXPECT_TRUE(a.equal(one, clamped(x, 3)));
+  EXPECT_FALSE(a.equal(one, clamped(x, 4)));
+  EXPECT_EQ(a.substitute(one, {.loops = {}, .symbols = {{0, n}}}), clamped(n, 3));
+}
+
 TEST_F(IndexAlgebraTest, ClearForgetsEverything) {
   const Form n = a.declare_symbol(0, "n");
   a.declare_loop(0, "i", n);

@@ -82,6 +82,9 @@ TEST_F(Nvrtc, CollectivesCompile) {
       kernel(type, type + " v[2] = {x[0], x[1]}; if (grid_reduce<Sum, kBlockX | kGridX, " + holder + ", 2>(Places<" +
                        type + ">{v}, Places<" + type + ">{w}, Places<" + type +
                        ">{w}, c, 1, c)) x[0] = v[0], x[1] = v[1];");
+    // A thread that holds no value.
+    const std::string none = "Places<" + type + ">{x}, Places<" + type + ">{w}, Places<" + type + ">{w}, c, 0, nullptr";
+    kernel(type, "grid_reduce<Sum, kBlockX | kGridX, kLastBlock, 0>(" + none + ");");
     kernel(type, "x[0] = block_broadcast<kBlockX | kBlockY>(x[threadIdx.x], w);");
     kernel(type, "copy_vector<16 / sizeof(" + type + ")>(x, w); store<Cache::kStreaming>(x, load<Cache::kGlobal>(w));");
   }
@@ -117,6 +120,8 @@ TEST_F(Nvrtc, ClustersCompile) {
       const std::string shared = "Places<" + type + ">{reinterpret_cast<" + type + "*>(m)}";
       kernel(type + "* x", type + " v[3] = {x[0], x[1], x[2]};",
              "Places<" + type + ">{v}, " + shared + ", 12, " + shared, "Sum, " + std::string(over) + ", 4, 3");
+      kernel(type + "* x", "", "Places<" + type + ">{x}, " + shared + ", 0, " + shared,
+             "Sum, " + std::string(over) + ", 4, 0");
     }
   const std::string shared =
       "WelfordPlaces<float, int64_t>{(float*)m, (float*)m + 64, reinterpret_cast<int64_t*>(m) + 64}";

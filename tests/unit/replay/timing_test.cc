@@ -4,10 +4,14 @@
 #include "ir/infer/bind.h"
 #include "ir/text/parse.h"
 #include "passes/pipeline/pipeline.h"
+#include "replay/device/cuda_loader.h"
 #include "replay/timing/moved_bytes.h"
 #include "replay/timing/spread.h"
 #include "replay/timing/time_program.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/program_text.h"
+#include "tests/unit/replay/host_session.h"
+#include "tests/unit/replay/idle_gpu.h"
 
 namespace fusebox {
 namespace {
@@ -140,6 +144,62 @@ TEST(TimeProgram, AFloorIsBytesByTheMeasuredRate) {
   t.measured = {"a GPU", 100, 2.5};
   EXPECT_EQ(*t.floor_us(), 4);
   EXPECT_EQ(*t.fraction(), 0.5);
+}
+
+// Starts nothing. Memory is addresses alone, and each event lies 2 µs behind the one before.
+class TimedSession : public testing::HostSession {
+ public:
+  TimedSession() {
+    device_.name = "idle";
+    device_.architecture = "sm_90a";
+  }
+  const CudaDevice& device() const override { return device_; }
+  CudaPointer allocate(int64_t bytes) override {
+    return allocated.emplace_back(CudaPointer{0x1000} * ++last_, bytes).first;
+  }
+  void fill(CudaPointer to, uint8_t, int64_t, CudaStream) override { cleared.push_back(to); }
+  std::vector<CudaKernel> load_all(std::string_view, std::span<const std::string> entries) override {
+    return std::vector<CudaKernel>(entries.size());
+  }
+  void start(const CudaReadyLaunch& launch, void**, CudaStream) override { started.push_back(launch.grid[0]); }
+  double elapsed_us(CudaEvent, CudaEvent) override { return 2; }
+
+  std::vector<std::pair<CudaPointer, int64_t>> allocated;
+  std::vector<CudaPointer> cleared;
+  std::vector<unsigned> started;
+
+ private:
+  CudaDevice device_;
+  CudaPointer last_ = 0;
+};
+
+// The program by the plan of schedulers, timed on a GPU that runs nothing.
+TEST(TimeProgram, AKernelWhoseBlocksWaitForOneAnotherHasItsCountersClearedOnce) {
+  if (!find_cuda_compiler()) GTEST_SKIP() << "NVRTC is not installed";
+  const Module m =
+      parse_module(testing::program_text("softmax") + "inputs @f host {\n  %x = f32[1, 4000000] normal seed 1\n}\n");
+  const Graph& fusion = main_graph(m);
+  const auto arguments = make_arguments(fusion, find_input_specs(m, fusion.name, "host"), {});
+  CompileOptions options;
+  options.inputs = bound_inputs(arguments);
+  options.device = default_device();
+  const Compiled compiled = compile(fusion, bind_sizes(fusion, options.inputs), options);
+  ASSERT_TRUE(compiled.automatic);
+  ASSERT_NE(text(compiled.automatic->decisions.at(0).heuristics).find("most_rows 1"), std::string::npos);
+  const auto gpu = std::make_shared<testing::IdleGpu<TimedSession>>();
+  RunTensor x;
+  x.pointer = 0x100;
+  const Timing t = time_program({fusion, compiled, arguments, {x}}, gpu, {.runs = 3});
+  EXPECT_EQ(t.executor, Executor::kCuda);
+  EXPECT_EQ(t.launches, 1);
+  ASSERT_EQ(t.kernels.size(), 1u);  // nothing is cleared in each run
+  EXPECT_EQ(t.kernels[0].us.count, 3);
+  EXPECT_EQ(t.whole_us.median, 2);
+  EXPECT_EQ(t.bytes.total(), 2 * 4 * 4000000);
+  // Three trials and three runs, each of the whole and of its parts.
+  EXPECT_EQ(gpu->starts.started.size(), 12u);
+  // The counters, and what the clock reads.
+  EXPECT_EQ(gpu->starts.cleared.size(), 2u);
 }
 
 TEST(TimeProgram, RefusesAtenAndNoRun) {
