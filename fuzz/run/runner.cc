@@ -438,6 +438,10 @@ std::vector<Finding> judge_case(const Case& c, const RunnerOptions& options, uin
   if (!run.compiled()) {
     if (run.refusal()) ++s.refusals[code_text(run.refusal()->code)];
     --s.valid;
+    // A campaign reports a drawn fusion that is refused without a schedule. A file may hold a fusion that is not valid, so
+    // ATen must take it.
+    if (is_alone && options.oracles.empty() && !c.steps() && run.refusal() && run.reference())
+      run.report("unfused", *run.refusal());
   } else if (run.scheduled().failure && is_launch_refusal(run.scheduled().failure->code)) {
     ++s.launch_refused;
     ++s.refusals["at launch " + code_text(run.scheduled().failure->code)];

@@ -100,6 +100,29 @@ def test_blocks_that_wait_for_one_another_stay_within_the_memory_of_a_process():
 
 
 @needs_defects
+def test_a_refusal_without_a_schedule_is_a_finding_if_aten_takes_the_program(tmp_path):
+    path = tmp_path / "case.fir"
+    path.write_text("""fusion @f {
+  %m, %n = size
+  %x = input f32[%m] contiguous
+  %y = input f32[%n] contiguous
+  %e = expand %x to [%n]
+  %z = neg %e
+  output %z
+  output %y
+}
+inputs @f host {
+  %x = f32[3] normal seed 1
+  %y = f32[3] normal seed 2
+}
+""")
+    findings, _ = fuzz("--case", path, "--defect", "symbolic-broadcast")
+    assert "unfused E0407" in [" ".join(f["signature"].split()[:2]) for f in findings]
+    findings, summary = fuzz("--case", path)
+    assert not findings and summary["valid"]
+
+
+@needs_defects
 def test_a_program_is_judged_under_a_defect():
     findings, _ = fuzz("--case", SWIZZLED, "--defect", "almost-exact-equal-extent")
     assert "host-checks E0413" in [" ".join(f["signature"].split()[:2]) for f in findings]
