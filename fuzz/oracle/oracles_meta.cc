@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "fuzz/oracle/oracle.h"
+#include "fuzz/oracle/view_laws.h"
 #include "ir/domain/domain.h"
 #include "ir/table/error.h"
 #include "passes/schedule/apply_steps.h"
@@ -41,6 +42,7 @@ bool is_as_declared(const Graph& g, ValueId v, const TensorData& t) {
 
 void meta(OracleRun& run) {
   const Compiled* c = run.compiled();
+  judge_views(run);
   if (!c || !find_aten()) return;
   const auto is_aten = [](const Segment& s) { return s.executor == SegmentExecutor::kAten; };
   if (std::ranges::none_of(c->segmentation.segments, is_aten)) return;

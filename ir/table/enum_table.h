@@ -93,7 +93,7 @@
 #define FUSEBOX_SegmentExecutor(ROW) \
   ROW(kKernel, "kernel")             \
   ROW(kAten, "aten")                 \
-  ROW(kCommunicate, "communicate") \
+  ROW(kCommunicate, "communicate")   \
   ROW(kView, "view")
 
 #define FUSEBOX_CommunicationKind(ROW)  \

@@ -63,8 +63,8 @@ class Finder {
 
  private:
   void mark(OpId op, std::vector<bool>& marks, const std::vector<ValueId>& from, const std::vector<ValueId>& to) const {
-    const bool is_marked = demands(g_[op].kind, kReduction) ||
-                           std::ranges::any_of(from, [&](ValueId v) { return v && marks[v.index]; });
+    const bool is_marked =
+        demands(g_[op].kind, kReduction) || std::ranges::any_of(from, [&](ValueId v) { return v && marks[v.index]; });
     if (!is_marked) return;
     for (ValueId v : to)
       if (v) marks[v.index] = true;
@@ -84,20 +84,24 @@ class Finder {
       return false;
     const auto known = orders_.find(from);
     if (known == orders_.end() && g_[g_[from].def].kind != OpKind::kInput) return false;
-    const auto found = known == orders_.end() ? find_view(g_, op, defects_) : find_view(g_, op, known->second, defects_);
+    const auto found =
+        known == orders_.end() ? find_view(g_, op, defects_) : find_view(g_, op, known->second, defects_);
     if (!std::holds_alternative<View>(found)) return false;
     orders_[result] = std::get<View>(found).in_memory;
     return true;
   }
 
-  // An output that follows from a reduction, and of which nothing but this op returns the operand.
+  // An output that follows from a reduction, and of which nothing but this op returns the operand. A kernel makes the operand:
+  // another reshape might be a view.
   bool is_returned(OpId op) const {
     const ValueId result = g_[op].results[0];
-    if (g_[op].kind != OpKind::kReshape || !times_returned_.contains(result) || kept_apart_.contains(result)) return false;
+    if (g_[op].kind != OpKind::kReshape || !times_returned_.contains(result) || kept_apart_.contains(result))
+      return false;
     const ValueId from = g_[op].operands[0];
     const OpId def = g_[from].def;
     if (times_returned_.at(result) > 1 || times_returned_.contains(from) || !makes_tensor(g_, def) ||
-        is_library(g_, g_[def]) || orders_.contains(from) || !follows_reduction_[from.index] || is_read_by_aten(from))
+        is_library(g_, g_[def]) || g_[def].kind == OpKind::kReshape || orders_.contains(from) ||
+        !follows_reduction_[from.index] || is_read_by_aten(from))
       return false;
     const auto is_other = [&](OpId reader) {
       return reader != op && makes_tensor(g_, reader) && times_returned_.contains(g_[reader].results[0]) &&
@@ -114,7 +118,7 @@ class Finder {
   const std::vector<std::vector<OpId>> readers_;
   std::vector<bool> follows_reduction_, meets_reduction_;  // by value
   std::map<ValueId, int> times_returned_;
-  std::set<ValueId> kept_apart_;            // outputs that overwrite inputs, and these inputs
+  std::set<ValueId> kept_apart_;           // outputs that overwrite inputs, and these inputs
   std::map<ValueId, MemoryOrder> orders_;  // of the views of inputs so far
 };
 
@@ -133,11 +137,7 @@ std::vector<OpId> CutViews::of(const Graph& fusion, const Segmentation& segmenta
 
 CutViews::CutViews(const Graph& fusion, std::vector<OpId> ops, const SizeClasses& sizes, const MemoryClasses& inputs,
                    const Defects& defects)
-    : g_(fusion),
-      defects_(defects),
-      ops_(std::move(ops)),
-      is_inner_(Finder(fusion, defects).inner()),
-      memory_(inputs) {
+    : g_(fusion), defects_(defects), ops_(std::move(ops)), is_inner_(Finder(fusion, defects).inner()), memory_(inputs) {
   for (OpId op : ops_) is_inner_[op.index] = false;
   for (OpId op : ops_) {
     const ValueId from = g_[op].operands[0], result = g_[op].results[0];
@@ -212,7 +212,8 @@ MemoryClass CutViews::memory_of(const View& view, OpId op, const SizeClasses& si
     const auto left = constant_integer(g_, shift.left);
     const int64_t steps = left ? power_of_two_in(*left, kMostDivisor) : divisor_of_negative(shift.left, sizes);
     const int64_t bytes = capped(divisor_of(shift.by), steps) * size_bytes(g_[from].dtype);
-    if (!defects_.has(Defect::kViewAligned)) result.align = std::min(result.align, power_of_two_in(bytes, result.align));
+    if (!defects_.has(Defect::kViewAligned))
+      result.align = std::min(result.align, power_of_two_in(bytes, result.align));
   }
   return result;
 }

@@ -4,6 +4,7 @@
 
 #include "ir/domain/domain.h"
 #include "ir/graph/name_index.h"
+#include "ir/infer/concretize.h"
 #include "passes/automatic/two_passes.h"
 #include "passes/schedule/apply_steps.h"
 
@@ -18,11 +19,19 @@ std::vector<Step> finest_axes_rewrites(const Graph& fusion, const std::vector<St
   return steps.empty() ? steps : changing_rewrites(g, kOrder, defects);
 }
 
-bool has_elements(const Graph& fusion, const AutomaticOptions& options) {
-  const SizeClasses sizes(fusion, options.sizes, options.defects);
-  for (uint32_t d = 0; d < fusion.domains.size(); ++d)
+bool may_take_finest_axes(const Graph& fusion, const Graph& concretized, const AutomaticOptions& options) {
+  const auto overwrites = [](const OutputRef& out) { return static_cast<bool>(out.alias); };
+  if (has_symbolic_axes(fusion) && std::ranges::any_of(outputs(fusion), overwrites)) return false;
+  const SizeClasses sizes(concretized, options.sizes, options.defects);
+  for (uint32_t d = 0; d < concretized.domains.size(); ++d)
     if (sizes.of(DomainId(d)).most == 0) return false;
   return true;
+}
+
+bool has_finest_axes(std::span<const Step> steps) {
+  return std::ranges::any_of(steps, [](const Step& step) {
+    return step.kind == StepKind::kRewrite && step.attrs.string(AttrKey::kName) == "finest_axes";
+  });
 }
 
 PlanCost cost_of(const AutomaticPlan& plan, const Graph& fusion, const AutomaticOptions& options) {

@@ -16,10 +16,10 @@ namespace fusebox {
   case OpKind::kPost:          \
   case OpKind::kWait
 // The open ops that have results.
-#define FUSEBOX_OPEN_HOST_VALUE_OPS               \
+#define FUSEBOX_OPEN_HOST_VALUE_OPS                  \
   OpKind::kAliasSelect : case OpKind::kCreateStream: \
-  case OpKind::kGetStream:                        \
-  case OpKind::kRecordEvent:                      \
+  case OpKind::kGetStream:                           \
+  case OpKind::kRecordEvent:                         \
   case OpKind::kCommunicate
 
 // A `check` whose condition does not hold.

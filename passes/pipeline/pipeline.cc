@@ -273,10 +273,11 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
       steps = std::move(more);
       plan = std::move(second);
     };
-    // Without elements, a product of sizes tells nothing of its factors, and the rewrite rests on that.
-    if (may_rewrite && plan.decisions.size() > 1 && has_elements(compiled.concretized, planning(compiled)))
+    if (may_rewrite && plan.decisions.size() > 1 &&
+        may_take_finest_axes(fusion, compiled.concretized, planning(compiled)))
       try_rewrites(
-          finest_axes_rewrites(fusion, steps, options.defects), [](const Graph&, const AutomaticOptions&) { return true; },
+          finest_axes_rewrites(fusion, steps, options.defects),
+          [](const Graph&, const AutomaticOptions&) { return true; },
           [&](const AutomaticPlan& second, const Graph& rewritten, const AutomaticOptions& of_second) {
             return cost_of(second, rewritten, of_second) < cost_of(plan, compiled.concretized, planning(compiled));
           });
@@ -366,15 +367,21 @@ bool serves(const Compiled& compiled, const Graph& fusion, const Bindings& bindi
   const std::span<const Step> leading = steps.first(leading_rewrites(steps));
   if (compiled.automatic && !begins_with(leading, fusion, bindings, options)) return false;
   Graph rewritten = fusion;
-  if (rewrite(rewritten, bindings, leading, defects) != compiled.concretize) return false;
+  try {
+    if (rewrite(rewritten, bindings, leading, defects) != compiled.concretize) return false;
+  } catch (const Error& e) {
+    // The finest axes may be those of other sizes. Then the plan for these is made without.
+    if (e.code == ErrorCode::kInternal || !compiled.automatic || !has_finest_axes(leading)) throw;
+    return false;
+  }
   const Bindings sizes = rebind(fusion, bindings, compiled.concretized);
-  if (!compiled.concretize.empty()) check_sizes(compiled.concretized, sizes);
   if (const auto& plan = compiled.automatic) {
     if (plan->sizes != SizeClasses(compiled.concretized, sizes, defects) && !defects.has(Defect::kServesAnySize))
       return false;
     if (plan->memory != memory_classes(fusion, options.inputs, defects) && !defects.has(Defect::kServesAnyMemory))
       return false;
   }
+  if (!compiled.concretize.empty()) check_sizes(compiled.concretized, sizes);
   // The strides that ATen chooses depend on the sizes. Kernels are made for their contiguity.
   std::map<std::string, TensorLayout> crossings;
   if (has_layouts(compiled.segmentation)) {

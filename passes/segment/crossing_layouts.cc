@@ -169,7 +169,8 @@ void CrossingLayouts::take_view(Segmentation& s, size_t segment) {
   const View& view = std::get<View>(found);
   Crossing& out = part.outputs[0];
   lay_out(fusion_, view, out);
-  if (!options_.sizes.empty()) known_[out.value] = layout_of(view, out.value, strides_in_order(layout_of(in.value), operand));
+  if (!options_.sizes.empty())
+    known_[out.value] = layout_of(view, out.value, strides_in_order(layout_of(in.value), operand));
   pass_on(s, segment, out);
 }
 

@@ -116,15 +116,15 @@ class Completer {
     if (alias_.contains(from)) refuse("its operand overwrites an input; assign it to a kernel");
     for (ValueId v = from;;) {
       const auto overwrites = [&](const auto& output) { return output.second == v; };
-      if (std::ranges::any_of(alias_, overwrites) && !defects_.has(Defect::kViewOfOverwritten)) refuse("its memory is overwritten; assign it to a kernel");
+      if (std::ranges::any_of(alias_, overwrites) && !defects_.has(Defect::kViewOfOverwritten))
+        refuse("its memory is overwritten; assign it to a kernel");
       const OpId def = g_[v].def;
       if (!is_tensor_op(g_, def) || executor_of(def) != SegmentExecutor::kView) break;
       v = g_[def].operands[0];
     }
     if (!outputs_.contains(result)) return;
     const auto is_returned_view = [&](OpId reader) {
-      return reader != op && executor_of(reader) == SegmentExecutor::kView &&
-             outputs_.contains(g_[reader].results[0]);
+      return reader != op && executor_of(reader) == SegmentExecutor::kView && outputs_.contains(g_[reader].results[0]);
     };
     if (g_[op].kind != OpKind::kReshape || !is_tensor_op(g_, g_[from].def) || outputs_.contains(from) ||
         executor_of(g_[from].def) != SegmentExecutor::kKernel ||
@@ -135,9 +135,7 @@ class Completer {
       refuse("the output lies in another order than its operand; assign it to a kernel");
   }
 
-  SegmentExecutor executor_of(OpId op) const {
-    return segmentation_.segments[segments_of_[op.index].front()].executor;
-  }
+  SegmentExecutor executor_of(OpId op) const { return segmentation_.segments[segments_of_[op.index].front()].executor; }
 
   // The input in whose memory a crossing value lies. None unless the value's segment may write over the input itself. A
   // value has memory of its own, and is copied, if it is returned by itself too, if it is a view, if the segment's steps say so, or

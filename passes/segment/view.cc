@@ -33,7 +33,8 @@ class Viewer {
   static bool has_place(const Place& p) { return p.contiguity != Contiguity::kNone; }
 
   std::optional<std::string> begin(const MemoryOrder& operand) {
-    if (g_[op_].kind != OpKind::kReshape && g_[op_].kind != OpKind::kSlice) return "only a reshape or a slice is a view";
+    if (g_[op_].kind != OpKind::kReshape && g_[op_].kind != OpKind::kSlice)
+      return "only a reshape or a slice is a view";
     const auto is_open = [&](DomainId d) { return g_[d].iter_type == IterType::kSymbolic; };
     if (std::ranges::any_of(result_.logical, is_open)) return "its axes are not resolved";
     const ValueId from = g_[op_].operands[0];
@@ -95,8 +96,7 @@ class Viewer {
         outer < inner && std::none_of(memory_.begin() + static_cast<std::ptrdiff_t>(outer) + 1,
                                       memory_.begin() + static_cast<std::ptrdiff_t>(inner), is_between);
     const bool has_gap = memory_[outer].contiguity != Contiguity::kTrue && !defects_.has(Defect::kViewMergesGaps);
-    if (!are_neighbours || has_gap)
-      return "it merges axes that do not lie behind one another without a gap";
+    if (!are_neighbours || has_gap) return "it merges axes that do not lie behind one another without a gap";
     strides_[t.outputs[0]] = strides_.at(t.inputs[1]);
     memory_[inner].domain = t.outputs[0];
     memory_.erase(memory_.begin() + static_cast<std::ptrdiff_t>(outer));

@@ -15,8 +15,8 @@ std::optional<int64_t> elements_between(std::span<const int64_t> shape, std::spa
     int64_t reach = 0;
     if (shape[i] < 0 || strides[i] < 0) return std::nullopt;
     is_empty |= shape[i] == 0;
-    if (shape[i] > 0 && (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) ||
-                         __builtin_add_overflow(last, reach, &last)))
+    if (shape[i] > 0 &&
+        (__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) || __builtin_add_overflow(last, reach, &last)))
       return std::nullopt;
   }
   if (is_empty) return 0;

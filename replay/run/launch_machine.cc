@@ -359,7 +359,7 @@ class Machine {
   std::span<const uint64_t> addresses_;
   const LaunchMachineOptions& options_;
   std::vector<uint64_t> registers_;
-  std::vector<uint32_t> slots_;  // by tensor of the record: the tensor of the call
+  std::vector<uint32_t> slots_;                     // by tensor of the record: the tensor of the call
   std::vector<std::optional<ResolvedView>> views_;  // by tensor of the record, that are views
   bool has_views_ = false;
   std::vector<TensorLife> lives_;

@@ -122,8 +122,9 @@ TEST(Views, AreRefused) {
 
 // A schedule may store what a view would merge in another order of axes.
 TEST(Views, OfAnotherOrderAreRefused) {
-  const Graph g = main_graph(parse_module("fusion @f {\n  %m, %n = size\n  %a = mul %m, %n\n  %x = input f32[%m, %n]\n"
-                                          "  %e = exp %x\n  %r = reshape %e to [%a]\n  %y = exp %r\n  output %y\n}"));
+  const Graph g =
+      main_graph(parse_module("fusion @f {\n  %m, %n = size\n  %a = mul %m, %n\n  %x = input f32[%m, %n]\n"
+                              "  %e = exp %x\n  %r = reshape %e to [%a]\n  %y = exp %r\n  output %y\n}"));
   const std::vector<Step> steps = parse_steps(
       "assign of [%e] name \"k\" by kernel\nassign of [%r] name \"v\" by view\nassign of [%y] name \"l\" by kernel\n"
       "set_allocation %e to [%e.i1, %e.i0]");
@@ -134,13 +135,14 @@ TEST(Views, OfAnotherOrderAreRefused) {
 
 // A view that is returned over an input is copied there: its operand is made in memory of its own.
 TEST(Views, AreCopiedOverInputs) {
-  const Graph g = main_graph(parse_module("fusion @f {\n  %x = input f32[4, 6]\n  %i = input f32[24] contiguity [false]\n"
-                                          "  %e = neg %x\n  %r = reshape %e to [24]\n  output %r alias %i\n}"));
-  const std::vector<Step> steps =
-      parse_steps("assign of [%e] name \"k\" by kernel\nassign of [%r] name \"v\" by view");
+  const Graph g =
+      main_graph(parse_module("fusion @f {\n  %x = input f32[4, 6]\n  %i = input f32[24] contiguity [false]\n"
+                              "  %e = neg %x\n  %r = reshape %e to [24]\n  output %r alias %i\n}"));
+  const std::vector<Step> steps = parse_steps("assign of [%e] name \"k\" by kernel\nassign of [%r] name \"v\" by view");
   const std::vector<Argument> inputs = {Argument::of(allocate_tensor(Dtype::kFloat, {4, 6})),
                                         Argument::of(allocate_tensor(Dtype::kFloat, {24}, {3}))};
-  for (int64_t i = 0; i < 24; ++i) store_element(inputs[0].tensor, i, from_double(Dtype::kFloat, static_cast<double>(i)));
+  for (int64_t i = 0; i < 24; ++i)
+    store_element(inputs[0].tensor, i, from_double(Dtype::kFloat, static_cast<double>(i)));
   const auto given = bound_inputs(inputs);
   const Compiled c = compile(g, bind_sizes(g, given), {.steps = steps, .inputs = given});
   const auto outputs = testing::run_compiled(c, inputs);
@@ -174,9 +176,10 @@ TEST(Views, TheAutomaticPlanHasThem) {
 
 // A program without reductions is one kernel, with no view.
 TEST(Views, AreNotNeededWhereOneKernelTakesAll) {
-  const Planned p = plan_of("fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n]\n  %a = mul %m, %n\n"
-                            "  %r = reshape %x to [%a]\n  %y = exp %r\n  output %y\n}",
-                            {{.shape = {64, 32}}});
+  const Planned p = plan_of(
+      "fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n]\n  %a = mul %m, %n\n"
+      "  %r = reshape %x to [%a]\n  %y = exp %r\n  output %y\n}",
+      {{.shape = {64, 32}}});
   EXPECT_EQ(executors(p.compiled.segmentation), std::vector{SegmentExecutor::kKernel});
 }
 
