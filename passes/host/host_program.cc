@@ -38,6 +38,7 @@ class HostBuilder {
 
   Graph run() {
     signature();
+    find_views();
     compute_indices();
     keep_overwritten_inputs();
     const std::vector<size_t> order = order_of_segments();
@@ -220,9 +221,10 @@ class HostBuilder {
       tensors_[c.value] = tensor(c.alias);
       return;
     }
-    if (const Crossing* returned = returned_view(c.value)) {
-      destination(*returned);
-      tensors_[c.value] = view_of(*returned, v, strides_of(v, memory_order(fusion_, v, c), ValueId()), ValueId());
+    if (const auto returned = returned_views_.find(c.value); returned != returned_views_.end()) {
+      destination(*returned->second);
+      tensors_[c.value] =
+          view_of(*returned->second, v, strides_of(v, memory_order(fusion_, v, c), ValueId()), ValueId());
       return;
     }
     tensors_[c.value] = declare(v, c.allocation_order);
@@ -231,16 +233,15 @@ class HostBuilder {
 
   // -- views
 
-  // The output of the program that is a view of this value: a kernel makes the value in its place.
-  const Crossing* returned_view(const std::string& value) {
-    for (const Segment& s : segmentation_.segments)
-      if (s.executor == SegmentExecutor::kView && !s.outputs.empty() && s.inputs.at(0).value == value && is_output(s))
-        return &s.outputs[0];
-    return nullptr;
-  }
-  bool is_output(const Segment& view) {
-    const ValueId v = *source_names_.find(view.outputs[0].value);
-    return std::ranges::any_of(outputs(fusion_), [&](const OutputRef& out) { return out.value == v; });
+  void find_views() {
+    std::set<ValueId> returned;
+    for (const OutputRef& out : outputs(fusion_)) returned.insert(out.value);
+    for (const Segment& s : segmentation_.segments) {
+      if (s.executor != SegmentExecutor::kView || s.outputs.empty()) continue;
+      operands_of_views_.emplace(s.outputs[0].value, s.inputs.at(0).value);
+      if (returned.contains(*source_names_.find(s.outputs[0].value)))
+        returned_views_.emplace(s.inputs[0].value, &s.outputs[0]);
+    }
   }
 
   bool is_broadcast(DomainId d) const { return fusion_[d].iter_type == IterType::kBroadcast; }
@@ -440,7 +441,7 @@ class HostBuilder {
       const Segment& s = segmentation_.segments[order[k]];
       if (!defects_.has(Defect::kIntermediateFreed))
         for (const Crossing& c : s.inputs)
-          for (std::string_view value = c.value; !value.empty(); value = operand_of_view(value)) last[value] = k;
+          for (const std::string* value = &c.value; value; value = operand_of_view(*value)) last[*value] = k;
       for (const Crossing& c : s.outputs) last[c.value] = k;
     }
     for (const OutputRef& out : outputs(fusion_)) last.erase(fusion_[out.value].name);
@@ -449,12 +450,10 @@ class HostBuilder {
     return result;
   }
 
-  // The tensor in whose memory a view lies; empty if the value is none.
-  std::string_view operand_of_view(std::string_view value) const {
-    for (const Segment& s : segmentation_.segments)
-      if (s.executor == SegmentExecutor::kView && !s.outputs.empty() && s.outputs[0].value == value)
-        return s.inputs.at(0).value;
-    return {};
+  // The tensor in whose memory a view lies; null if the value is none.
+  const std::string* operand_of_view(const std::string& value) const {
+    const auto at = operands_of_views_.find(value);
+    return at == operands_of_views_.end() ? nullptr : &at->second;
   }
 
   // Frees the allocated tensors among these, in the order of allocation.
@@ -498,6 +497,9 @@ class HostBuilder {
   std::map<std::string, ValueId> tensors_;
   std::unordered_map<std::string, size_t> allocated_;  // by name: its number among the allocations
   std::map<ValueId, ValueId> kept_;                    // copies of inputs, by the fusion's value
+  std::unordered_map<std::string, std::string> operands_of_views_;
+  // By the operand of a view that the program returns: that output. A kernel makes the operand in its place.
+  std::unordered_map<std::string, const Crossing*> returned_views_;
 };
 
 }  // namespace

@@ -122,6 +122,40 @@ inputs @f host {
   EXPECT_EQ(started[1].stream, &stream);
 }
 
+// A slice of an input begins behind the input's first element, and a kernel stores in the place of the view that is returned.
+TEST(FastCall, GivesKernelsTheAddressesOfViews) {
+  const auto made = make(R"(fusion @f {
+  %n = size
+  %x = input f32[%n, 4] contiguous
+  %s = slice %x from [2, 0] to [%n, 4] by [1, 1]
+  %e = exp %s
+  %m = sub %n, 2
+  %a = mul %m, 4
+  %y = reshape %e to [%a]
+  output %y
+}
+steps @f {
+  assign of [%s] name "s" by view
+  assign of [%e] name "e" by kernel
+  assign of [%y] name "y" by view
+}
+inputs @f host {
+  %x = f32[5, 4] normal seed 1
+}
+)");
+  ASSERT_TRUE(made->call);
+  ASSERT_EQ(made->call->outputs.size(), 1u);
+  EXPECT_EQ(made->call->outputs[0].shape, std::vector<int64_t>{12});
+  EXPECT_EQ(made->call->arena_bytes, 0);
+  const uint64_t input = 0x1000, output = 0x2000;
+  made->call->start({.inputs = &input, .outputs = &output, .arena = 0, .scalars = nullptr, .stream = nullptr});
+  const auto& started = made->gpu->starts.started;
+  ASSERT_EQ(started.size(), 1u);
+  EXPECT_EQ(std::ranges::count(started[0].arguments, input + 2 * 4 * sizeof(float)), 1);
+  EXPECT_EQ(std::ranges::count(started[0].arguments, output), 1);
+  EXPECT_EQ(std::ranges::count(started[0].arguments, input), 0);
+}
+
 constexpr const char* kExp = R"(fusion @f {
   %n = size
   %x = input f32[%n] contiguous
