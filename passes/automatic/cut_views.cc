@@ -31,6 +31,10 @@ class Finder {
     const auto& ops = g[Graph::body()].ops;
     for (OpId op : ops)
       if (makes_tensor(g, op)) mark(op, follows_reduction_, g[op].operands, g[op].results);
+    may_be_by_aten_.resize(g.values.size());
+    for (OpId op : ops)
+      if (makes_tensor(g, op) && (is_library(g, g[op]) || is_behind_aten(op)))
+        for (ValueId v : g[op].results) may_be_by_aten_[v.index] = true;
     // What meets results of reductions stands beside them in a kernel.
     meets_reduction_ = follows_reduction_;
     for (size_t i = ops.size(); i-- > 0;)
@@ -43,7 +47,7 @@ class Finder {
     for (OpId op : g_[Graph::body()].ops) {
       if (!makes_tensor(g_, op) || g_[op].kind != OpKind::kReshape) continue;
       const ValueId from = g_[op].operands[0], made = g_[op].results[0];
-      if (!makes_tensor(g_, g_[from].def) || is_library(g_, g_[g_[from].def]) || kept_apart_.contains(from) ||
+      if (!makes_tensor(g_, g_[from].def) || may_be_by_aten_[from.index] || kept_apart_.contains(from) ||
           times_returned_.contains(made) || is_read_by_aten(made))
         continue;
       const auto found = find_view(g_, op, defects_);
@@ -70,9 +74,20 @@ class Finder {
       if (v) marks[v.index] = true;
   }
 
+  // Whether the op may be one call with the product in front of it (ir/infer/product_call.h).
+  bool is_behind_aten(OpId op) const {
+    return demands(g_[op].kind, kPointwise) &&
+           std::ranges::any_of(g_[op].operands, [&](ValueId v) { return v && may_be_by_aten_[v.index]; });
+  }
+
   bool is_read_by_aten(ValueId v) const {
-    return std::ranges::any_of(readers_[v.index],
-                               [&](OpId reader) { return makes_tensor(g_, reader) && is_library(g_, g_[reader]); });
+    return std::ranges::any_of(readers_[v.index], [&](OpId reader) {
+      return makes_tensor(g_, reader) && may_be_by_aten_[g_[reader].results[0].index];
+    });
+  }
+
+  bool is_read_again(ValueId v) const {
+    return std::ranges::any_of(readers_[v.index], [&](OpId reader) { return makes_tensor(g_, reader); });
   }
 
   // What leads to a reduction, or meets what follows one, and is no output.
@@ -95,12 +110,14 @@ class Finder {
   // another reshape might be a view.
   bool is_returned(OpId op) const {
     const ValueId result = g_[op].results[0];
-    if (g_[op].kind != OpKind::kReshape || !times_returned_.contains(result) || kept_apart_.contains(result))
+    // A kernel with the operand and with what reads the view would wait for itself.
+    if (g_[op].kind != OpKind::kReshape || !times_returned_.contains(result) || kept_apart_.contains(result) ||
+        is_read_again(result))
       return false;
     const ValueId from = g_[op].operands[0];
     const OpId def = g_[from].def;
     if (times_returned_.at(result) > 1 || times_returned_.contains(from) || !makes_tensor(g_, def) ||
-        is_library(g_, g_[def]) || g_[def].kind == OpKind::kReshape || orders_.contains(from) ||
+        may_be_by_aten_[from.index] || g_[def].kind == OpKind::kReshape || orders_.contains(from) ||
         !follows_reduction_[from.index] || is_read_by_aten(from))
       return false;
     const auto is_other = [&](OpId reader) {
@@ -116,7 +133,7 @@ class Finder {
   const Graph& g_;
   const Defects& defects_;
   const std::vector<std::vector<OpId>> readers_;
-  std::vector<bool> follows_reduction_, meets_reduction_;  // by value
+  std::vector<bool> follows_reduction_, meets_reduction_, may_be_by_aten_;  // by value
   std::map<ValueId, int> times_returned_;
   std::set<ValueId> kept_apart_;           // outputs that overwrite inputs, and these inputs
   std::map<ValueId, MemoryOrder> orders_;  // of the views of inputs so far
@@ -138,7 +155,10 @@ std::vector<OpId> CutViews::of(const Graph& fusion, const Segmentation& segmenta
 CutViews::CutViews(const Graph& fusion, std::vector<OpId> ops, const SizeClasses& sizes, const MemoryClasses& inputs,
                    const Defects& defects)
     : g_(fusion), defects_(defects), ops_(std::move(ops)), is_inner_(Finder(fusion, defects).inner()), memory_(inputs) {
+  // What a view makes may have gaps.
   for (OpId op : ops_) is_inner_[op.index] = false;
+  for (OpId op : g_[Graph::body()].ops)
+    if (is_inner_[op.index] && std::ranges::count(ops_, g_[g_[op].operands[0]].def) > 0) is_inner_[op.index] = false;
   for (OpId op : ops_) {
     const ValueId from = g_[op].operands[0], result = g_[op].results[0];
     const auto known = crossings_.find(g_[from].name);

@@ -259,16 +259,22 @@ void compile_into(CompileAttempt& attempt, const Graph& fusion, const Bindings& 
                               .inputs = options.inputs};
     };
     AutomaticPlan plan = plan_automatic(compiled.concretized, planning(compiled));
-    // Takes the plan of the fusion with more rewrites, if it is the better one.
+    // Takes the plan of the fusion with more rewrites, if it is the better one. Nothing changes where there is no such plan.
     const auto try_rewrites = [&](std::vector<Step> more, auto&& may_win, auto&& is_better) {
       if (more.empty()) return;
       more.insert(more.begin(), steps.begin(), steps.end());
       Compiled other;
-      concretize(other, fusion, bindings, more, options);
-      const AutomaticOptions of_other = planning(other);
-      if (!may_win(other.concretized, of_other)) return;
-      AutomaticPlan second = plan_automatic(other.concretized, of_other);
-      if (!is_better(second, other.concretized, of_other)) return;
+      AutomaticPlan second;
+      try {
+        concretize(other, fusion, bindings, more, options);
+        const AutomaticOptions of_other = planning(other);
+        if (!may_win(other.concretized, of_other)) return;
+        second = plan_automatic(other.concretized, of_other);
+        if (!is_better(second, other.concretized, of_other)) return;
+      } catch (const Error& e) {
+        if (e.code == ErrorCode::kInternal) throw;
+        return;
+      }
       compiled = std::move(other);
       steps = std::move(more);
       plan = std::move(second);

@@ -93,7 +93,9 @@ class CudaDeviceRunner : public Device {
       session_->copy_to_device(to.pointer, target.data(), target.storage_elems * size_bytes(target.dtype), stream_);
   }
 
-  int64_t alignment(const RunTensor& t) override { return alignment_of(t.pointer); }
+  int64_t alignment(const RunTensor& t) override {
+    return t.pointer == 0 ? alignment_of(0) : alignment_of_view(t.pointer, t.before);
+  }
 
   size_t prepare(const Graph& kernel, const KernelUse& use) override {
     CudaSource source = emit_cuda(kernel, {.reads_apart = use.reads_apart});

@@ -35,6 +35,7 @@ struct RunTensor {
   CudaPointer pointer = 0;                   // device: element (0, 0, …)
   std::shared_ptr<void> owner;               // device memory
   bool is_by_aten = false;                   // device memory of PyTorch: the owner is an at::Tensor
+  int64_t before = 0;  // of a view: the bytes before its first element, in the tensor that it is of
 };
 
 // Whether a view, `first` elements behind the first one of the base, reaches no further than the base does.
@@ -67,6 +68,13 @@ struct KernelUse {
 // The largest power of two, up to 256, that divides an address; 256 for no memory.
 inline int64_t alignment_of(uint64_t address) {
   return address == 0 ? 256 : static_cast<int64_t>(std::min<uint64_t>(address & (~address + 1), 256));
+}
+
+// The same of a view, whose address is `before` bytes behind that of the tensor in whose memory it lies. It follows from what
+// divides each of them, so that a call which serves one address serves all that are aligned alike.
+inline int64_t alignment_of_view(uint64_t address, int64_t before) {
+  const auto gap = static_cast<uint64_t>(before);
+  return std::min(alignment_of(address - gap), alignment_of(gap));
 }
 
 class Device {

@@ -51,7 +51,9 @@ class HostDevice : public Device {
     to.defined->define(to.layout);
   }
 
-  int64_t alignment(const RunTensor& t) override { return alignment_of(reinterpret_cast<uintptr_t>(t.layout.data())); }
+  int64_t alignment(const RunTensor& t) override {
+    return alignment_of_view(reinterpret_cast<uintptr_t>(t.layout.data()), t.before);
+  }
 
   size_t prepare(const Graph& kernel, const KernelUse& use) override {
     codes_.push_back(compile_bytecode(kernel, defects_));

@@ -42,6 +42,7 @@ RunTensor view_of(const RunTensor& base, std::vector<int64_t> shape, std::vector
   t.layout.strides = std::move(strides);
   if (t.layout.storage) t.layout.offset += first;
   t.layout.storage_elems = t.layout.offset + count;
+  t.before += first * size_bytes(t.layout.dtype);
   if (t.pointer != 0) t.pointer += static_cast<CudaPointer>(first * size_bytes(t.layout.dtype));
   return t;
 }

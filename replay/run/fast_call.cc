@@ -243,7 +243,7 @@ class CudaCall final : public FastCall {
   Place place_of(const ResolvedCall& call, const ResolvedArgument& a) const {
     if (call.tensors[a.from].bytes == 0) return {};
     Place place = places_[a.from];
-    if (a.view) place.plus = static_cast<uint64_t>(a.view->first * size_bytes(a.dtype));
+    if (a.view) place.plus = static_cast<uint64_t>(a.view->first * size_bytes(call.tensors[a.from].dtype));
     return place;
   }
 

@@ -191,7 +191,8 @@ class Machine {
     const bool is_given = tensor < addresses_.size();
     if (is_given && call_.tensors[tensor].bytes == 0) return alignment_of(0);
     const int64_t before = views_[s] ? views_[s]->first * size_bytes(call_.tensors[tensor].dtype) : 0;
-    return alignment_of((is_given ? addresses_[tensor] : uint64_t{kArenaAlign}) + static_cast<uint64_t>(before));
+    const uint64_t address = is_given ? addresses_[tensor] : uint64_t{kArenaAlign};
+    return alignment_of_view(address + static_cast<uint64_t>(before), before);
   }
 
   void compute(const LaunchWord& w) {
@@ -274,6 +275,8 @@ class Machine {
     if (!lies_within(view.layout.shape, view.layout.strides, view.first, base))
       misused("a view reaches beyond the tensor in whose memory it lies");
     const uint32_t tensor = slot(w.c);
+    if (r_.allocated[w.a - input_tensors_].dtype != call_.tensors[tensor].dtype)
+      misused("a view has another dtype than the tensor in whose memory it lies");
     if (views_[w.c]) view.first += views_[w.c]->first;
     slots_[w.a] = tensor;
     views_[w.a].reset();

@@ -43,7 +43,7 @@ class NotingDevice : public Device {
     const uint32_t slot = slot_of(t);
     if (call_.tensors[slot].bytes == 0 && slot < addresses_.size()) return alignment_of(0);
     const uint64_t address = slot < addresses_.size() ? addresses_[slot] : static_cast<uint64_t>(kArenaAlign);
-    return alignment_of(address + static_cast<uint64_t>(bytes_before(t)));
+    return alignment_of_view(address + static_cast<uint64_t>(bytes_before(t)), bytes_before(t));
   }
   size_t prepare(const Graph& kernel, const KernelUse& use) override {
     check_internal(use.reads_apart, "the tensors of a resolved call overlap");
