@@ -402,6 +402,11 @@ std::optional<Graph> refined(const Graph& g) {
   } catch (const NotYetKnown&) {
     return std::nullopt;
   }
+  // Without the reshapes between, an output may turn out to be an expanded broadcast, which overwrites nothing.
+  for (const OutputRef& out : outputs(now))
+    if (out.alias && now.is_tensor(out.value) &&
+        std::ranges::any_of(now.tensor_of(out.value).logical, [&](DomainId d) { return bool(now[d].expanded); }))
+      return std::nullopt;
   return compacted(std::move(now));
 }
 
