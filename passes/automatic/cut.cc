@@ -474,11 +474,7 @@ class Cutter {
     return kCopyBytes + 2 * bytes(*find_value(g_, output.output));
   }
 
-  double bytes(ValueId v) const {
-    double result = static_cast<double>(bits(g_[v].dtype)) / 8;
-    for (DomainId d : logical_without_reductions(g_, g_.tensor_of(v))) result *= static_cast<double>(sizes_.of(d).most);
-    return result;
-  }
+  double bytes(ValueId v) const { return bytes_at_most(g_, v, sizes_); }
 
   // Whether one kernel can be made of the stretch, as far as is known.
   bool is_possible(Stretch s) {
@@ -525,7 +521,8 @@ class Cutter {
     for (size_t k = 1; k <= ops.size(); ++k) {
       costs[k] = all_.costs_until(ops.begin, ops.begin + k, kLaunchBytes, of_values_);
       const Stretch last{ops.begin + k - 1, ops.begin + k};
-      if (views_.is_inner(all_.ops_of(last, all_.needed_of(last)))) costs[k][k - 1] = 0;
+      if (views_.is_inner({all_.op(last.begin)}) && all_.ops_of(last, all_.needed_of(last)).size() == 1)
+        costs[k][k - 1] = 0;
     }
     windows_.begin(i, std::move(costs), [this](Stretch s) { return is_possible(s); });
     for (const auto& [s, known] : own_memory_)

@@ -2,21 +2,16 @@
 
 #include <algorithm>
 
-#include "ir/domain/domain.h"
 #include "ir/graph/name_index.h"
 #include "ir/infer/concretize.h"
 #include "passes/automatic/two_passes.h"
-#include "passes/schedule/apply_steps.h"
 
 namespace fusebox {
 
 std::vector<Step> finest_axes_rewrites(const Graph& fusion, const std::vector<Step>& before, const Defects& defects) {
   constexpr std::string_view kOrder[] = {"finest_axes", "dead_code"};
   if (std::ranges::none_of(fusion.ops, [](const Op& op) { return op.kind == OpKind::kReshape; })) return {};
-  Graph g = fusion;
-  apply_steps(g, before, defects);
-  std::vector<Step> steps = changing_rewrites(g, std::span(kOrder).first(1), defects);
-  return steps.empty() ? steps : changing_rewrites(g, kOrder, defects);
+  return rewrites_led_by_first(fusion, before, kOrder, defects);
 }
 
 bool may_take_finest_axes(const Graph& fusion, const Graph& concretized, const AutomaticOptions& options) {
@@ -38,13 +33,7 @@ PlanCost cost_of(const AutomaticPlan& plan, const Graph& fusion, const Automatic
   PlanCost cost;
   NameIndex names(fusion);
   const SizeClasses sizes(fusion, options.sizes, options.defects);
-  const auto bytes = [&](const Crossing& c) {
-    const ValueId v = *names.find(c.value);
-    double result = static_cast<double>(bits(fusion[v].dtype)) / 8;
-    for (DomainId d : logical_without_reductions(fusion, fusion.tensor_of(v)))
-      result *= static_cast<double>(sizes.of(d).most);
-    return result;
-  };
+  const auto bytes = [&](const Crossing& c) { return bytes_at_most(fusion, *names.find(c.value), sizes); };
   for (const PlannedSegment& p : plan.planned) {
     if (p.segment.executor == SegmentExecutor::kView) continue;
     ++cost.launches;

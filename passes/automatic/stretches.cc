@@ -28,10 +28,13 @@ Stretches::Stretches(const Graph& g, const Defects& defects, const std::vector<O
     is_output_[out.value.index] = true;
     if (out.alias) is_overwritten_[out.alias.index] = true;
   }
-  for (OpId op : views) is_output_[g[op].operands[0].index] = true;
+  std::vector<bool> is_view(g.ops.size());
+  for (OpId op : views) {
+    is_view[op.index] = true;
+    is_output_[g[op].operands[0].index] = true;
+  }
   for (OpId op : g[Graph::body()].ops)
-    if (g[op].kind != OpKind::kInput && !g[op].results.empty() && g.is_tensor(g[op].results[0]) &&
-        std::ranges::count(views, op) == 0) {
+    if (g[op].kind != OpKind::kInput && !g[op].results.empty() && g.is_tensor(g[op].results[0]) && !is_view[op.index]) {
       positions_[op.index] = order_.size();
       order_.push_back(op);
       arithmetic_.push_back(is_arithmetic(g[op].kind)     ? arithmetic_on(op)

@@ -23,13 +23,18 @@ std::vector<Step> changing_rewrites(Graph g, std::span<const std::string_view> n
   return steps;
 }
 
+std::vector<Step> rewrites_led_by_first(const Graph& fusion, const std::vector<Step>& before,
+                                        std::span<const std::string_view> names, const Defects& defects) {
+  Graph g = fusion;
+  apply_steps(g, before, defects);
+  std::vector<Step> steps = changing_rewrites(g, names.first(1), defects);
+  return steps.empty() ? steps : changing_rewrites(g, names, defects);
+}
+
 std::vector<Step> two_pass_rewrites(const Graph& fusion, const std::vector<Step>& before, const Defects& defects) {
   constexpr std::string_view kOrder[] = {"two_pass_moments", "dead_code"};
   if (std::ranges::none_of(fusion.ops, [](const Op& op) { return op.kind == OpKind::kWelford; })) return {};
-  Graph g = fusion;
-  apply_steps(g, before, defects);
-  std::vector<Step> steps = changing_rewrites(g, std::span(kOrder).first(1), defects);
-  return steps.empty() ? steps : changing_rewrites(g, kOrder, defects);
+  return rewrites_led_by_first(fusion, before, kOrder, defects);
 }
 
 namespace {

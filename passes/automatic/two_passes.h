@@ -15,6 +15,9 @@ namespace fusebox {
 
 // The rewrites, of these and in this order, that change the fusion.
 std::vector<Step> changing_rewrites(Graph g, std::span<const std::string_view> names, const Defects& defects);
+// The same of a fusion with steps applied, or nothing if the first of them changes nothing.
+std::vector<Step> rewrites_led_by_first(const Graph& fusion, const std::vector<Step>& before,
+                                        std::span<const std::string_view> names, const Defects& defects);
 // The rewrites that compute the moments of a fusion, once steps are applied, in two passes. Empty if it has no such.
 std::vector<Step> two_pass_rewrites(const Graph& fusion, const std::vector<Step>& before, const Defects& defects = {});
 // Whether a plan may have a better one in two passes: no row is walked again in memory.

@@ -163,9 +163,7 @@ class HostBuilder {
     std::vector<ValueId> extents, expanded;
     for (DomainId d : from) {
       const bool is_broadcast = fusion_[d].iter_type == IterType::kBroadcast;
-      extents.push_back(is_broadcast
-                            ? host_.index(1)
-                            : scalar(fusion_[d].extent ? fusion_[d].extent : emit_extent(fusion_, Graph::body(), d)));
+      extents.push_back(is_broadcast ? host_.index(1) : extent(d));
       expanded.push_back(fusion_[d].expanded ? scalar(fusion_[d].expanded) : ValueId());
     }
     const ValueId t = add_named(fusion_[v].dtype, fusion_[v].name);

@@ -83,6 +83,12 @@ SizeClass SizeClasses::of(DomainId d) const {
   return d && d.index < by_domain_.size() ? by_domain_[d.index] : kUnknown;
 }
 
+double bytes_at_most(const Graph& g, ValueId tensor, const SizeClasses& sizes) {
+  double result = static_cast<double>(bits(g[tensor].dtype)) / 8;
+  for (DomainId d : logical_without_reductions(g, g.tensor_of(tensor))) result *= static_cast<double>(sizes.of(d).most);
+  return result;
+}
+
 MemoryClasses memory_classes(const Graph& fusion, std::span<const BoundInput> given, const Defects& defects) {
   MemoryClasses result;
   const auto names = inputs(fusion);

@@ -57,6 +57,9 @@ class SizeClasses {
   std::vector<SizeClass> by_value_, by_domain_;
 };
 
+// The bytes of a tensor at the bounds of its classes.
+double bytes_at_most(const Graph& g, ValueId tensor, const SizeClasses& sizes);
+
 // Planning knows this much of an input tensor's memory.
 struct MemoryClass {
   int64_t align = 16;  // of the address of element (0, 0, …), in bytes: a power of two, up to 16

@@ -258,7 +258,7 @@ class CudaCall final : public FastCall {
         v.bits = a.kind == ResolvedArgument::Kind::kScalar ? arguments[a.from].bits : a.bits;
       else
         v.layout = {call.tensors[a.from].shape, call.tensors[a.from].strides};
-      arguments_.push_back(v.is_scalar || call.tensors[a.from].bytes == 0 ? Place{} : places_[a.from]);
+      arguments_.push_back(v.is_scalar ? Place{} : place_of(call, a));
       work.given.push_back(std::move(v));
     }
     for (const uint32_t slot : step.made) {
