@@ -93,6 +93,11 @@ struct float8_e4m3_t {
   float8_e4m3_t() = default;
   __device__ explicit float8_e4m3_t(float value) {
     const uint32_t word = __float_as_uint(value);
+#if __CUDA_ARCH__ >= 890
+    uint16_t pair;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(value));
+    const uint32_t result = pair;  // of a NaN without its sign
+#else
     uint32_t magnitude = word & 0x7fffffffu;
     uint32_t result = 0x7f;
     if (magnitude <= 0x7f800000u) {
@@ -104,15 +109,15 @@ struct float8_e4m3_t {
         result = (magnitude - (120u << 23) + 0x7ffffu + ((magnitude >> 20) & 1u)) >> 20;
       }
     }
+#endif
     bits = uint8_t(result | (word >> 31 << 7));
   }
   __device__ explicit operator float() const {
     const uint32_t magnitude = bits & 0x7fu;
     const uint32_t sign = uint32_t(bits & 0x80u) << 24;
-    uint32_t word = (magnitude << 20) + (120u << 23);
-    if (magnitude == 0x7fu) word = 0x7fc00000u;
-    if (magnitude < 8u) word = __float_as_uint(float(magnitude) * 0.001953125f);  // 2^-9
-    return __uint_as_float(sign | word);
+    // Exponents are 120 larger in a float. The product is exact, for a subnormal number too.
+    const float value = __uint_as_float(sign | (magnitude << 20)) * 1.329227995784916e36f;  // 2^120
+    return magnitude == 0x7fu ? __uint_as_float(sign | 0x7fc00000u) : value;
   }
   __device__ static float8_e4m3_t from_bits(uint8_t bits) {
     float8_e4m3_t f;
@@ -130,6 +135,13 @@ struct float8_e5m2_t {
     const uint32_t word = __float_as_uint(value);
     const uint32_t magnitude = word & 0x7fffffffu;
     uint32_t result;
+#if __CUDA_ARCH__ >= 890
+    uint16_t pair;
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(value));
+    result = pair;
+    // From 61440 on, half way to the next power of two, the instruction gives the largest finite number.
+    if (magnitude >= 0x47700000u) result = magnitude > 0x7f800000u ? 0x7f : 0x7c;
+#else
     if (magnitude > 0x7f800000u) {
       result = 0x7f;
     } else if (magnitude >= (143u << 23)) {  // 65536
@@ -139,6 +151,7 @@ struct float8_e5m2_t {
     } else {
       result = (magnitude - (112u << 23) + 0xfffffu + ((magnitude >> 21) & 1u)) >> 21;
     }
+#endif
     bits = uint8_t(result | (word >> 31 << 7));
   }
   __device__ explicit operator float() const { return float(half_t::from_bits(uint16_t(bits << 8))); }

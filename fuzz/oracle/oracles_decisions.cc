@@ -31,6 +31,8 @@ struct KnownRefusal {
 constexpr KnownRefusal kKnownRefusals[] = {
     {"pointwise", "do not lie side by side", "an output over an input that is not contiguous, beside others"},
     {"pointwise", "the loop is not the same one in consumer", "a copy that two stores read"},
+    {"transpose", "the loop is not the same one in consumer",
+     "a slice of one element unless there is none to take, which is stretched, beside what is transposed"},
     {"pointwise", "after another thread or iteration overwrote it", "an output over an input with gaps and even rows"},
     {"reduction", "a vector could reach over the end", "an output that is stored in vectors of a short axis"},
     {"reduction", "do not lie side by side", "the same, where the output is of all axes"},

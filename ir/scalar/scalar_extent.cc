@@ -127,6 +127,11 @@ std::optional<ScalarForm> size_form(const Graph& g, DomainId d) {
   return g[d].expanded ? form_of(g, g[d].expanded) : extent_form(g, d);
 }
 
+std::optional<int64_t> constant_extent(const Graph& g, DomainId d) {
+  const auto form = extent_form(g, d);
+  return form && form->is_constant() ? std::optional(form->constant) : std::nullopt;
+}
+
 ValueId emit_extent(Graph& g, scalar::Place place, DomainId d) {
   int visits = kMaxVisits;
   return emit_extent_within(g, place, d, visits);

@@ -49,6 +49,8 @@ bool is_size_sum(const Graph& g, ValueId v);
 // The domain's extent or size as a form, or nothing if a transform keeps it from being a polynomial.
 std::optional<ScalarForm> extent_form(const Graph& g, DomainId d);
 std::optional<ScalarForm> size_form(const Graph& g, DomainId d);
+// The domain's extent, if it is the same for all inputs.
+std::optional<int64_t> constant_extent(const Graph& g, DomainId d);
 
 // A scalar of this form: one that stands before the place, if there is one, else the result of new ops.
 ValueId emit_form(Graph& g, scalar::Place place, const ScalarForm& form);

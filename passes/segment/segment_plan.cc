@@ -70,10 +70,12 @@ class Completer {
         throw Error(ErrorCode::kInvalidGraph, "the op is in no segment; assign it to one", "%" + name_of(g_, op));
     for (const OutputRef& out : outputs(g_)) {
       outputs_.insert(out.value);
-      if (out.alias)
+      if (out.alias) {
         alias_[out.value] = out.alias;
-      else
+        overwritten_.insert(out.alias);
+      } else {
         returned_.insert(out.value);
+      }
     }
   }
 
@@ -115,8 +117,7 @@ class Completer {
     const ValueId result = g_[op].results[0], from = g_[op].operands[0];
     if (alias_.contains(from)) refuse("its operand overwrites an input; assign it to a kernel");
     for (ValueId v = from;;) {
-      const auto overwrites = [&](const auto& output) { return output.second == v; };
-      if (std::ranges::any_of(alias_, overwrites) && !defects_.has(Defect::kViewOfOverwritten))
+      if (overwritten_.contains(v) && !defects_.has(Defect::kViewOfOverwritten))
         refuse("its memory is overwritten; assign it to a kernel");
       const OpId def = g_[v].def;
       if (!is_tensor_op(g_, def) || executor_of(def) != SegmentExecutor::kView) break;
@@ -273,7 +274,8 @@ class Completer {
   std::vector<size_t> positions_;           // by op: its position in the body
   std::unordered_map<std::string_view, ValueId> values_;
   std::set<ValueId> outputs_;
-  std::map<ValueId, ValueId> alias_;
+  std::map<ValueId, ValueId> alias_;  // by output: the last input that it overwrites
+  std::set<ValueId> overwritten_;
   std::set<ValueId> returned_;  // outputs that overwrite nothing
 };
 

@@ -5,6 +5,7 @@
 
 #include "ir/domain/domain.h"
 #include "ir/scalar/scalar.h"
+#include "ir/scalar/scalar_form.h"
 #include "ir/table/error.h"
 #include "passes/segment/crossing_layouts.h"
 
@@ -47,13 +48,21 @@ class Viewer {
       if (d.expanded) return "an axis of its operand is expanded";
       const auto pair = std::ranges::find(pairs, axes[axis], &DomainPair::producer);
       if (pair == pairs.end()) {
-        if (d.iter_type == IterType::kBroadcast || constant_integer(g_, d.extent) == 1) continue;
-        return "it does not read each axis of its operand";
+        if (d.iter_type != IterType::kBroadcast && constant_extent(g_, axes[axis]) != 1)
+          return "it does not read each axis of its operand";
+        if (operand.contiguity[k] == Contiguity::kFalse) open_gap_outside(memory_.size());
+        continue;
       }
       memory_.push_back({pair->consumer, operand.contiguity[k]});
       if (has_place(memory_.back())) strides_[pair->consumer] = {axis, {}};
     }
     return std::nullopt;
+  }
+
+  // The nearest axis outside of the place `at` steps over more than the axes within it.
+  void open_gap_outside(size_t at) {
+    while (at > 0 && !has_place(memory_[at - 1])) --at;
+    if (at > 0) memory_[at - 1].contiguity = Contiguity::kFalse;
   }
 
   size_t place_of(DomainId d) const {
@@ -104,7 +113,7 @@ class Viewer {
   }
 
   std::optional<std::string> resize(const Transform& t) {
-    size_t at = place_of(t.inputs[0]);
+    const size_t at = place_of(t.inputs[0]);
     if (at == memory_.size()) return "it resizes an axis of one element";
     const View::Stride stride = strides_.at(t.inputs[0]);
     view_.shifts.push_back({stride, t.factor});
@@ -114,8 +123,7 @@ class Viewer {
     else
       strides_[t.outputs[0]] = stride;
     // The axes outside of it step over the elements that are left out.
-    while (at > 0 && !has_place(memory_[at - 1])) --at;
-    if (at > 0 && !defects_.has(Defect::kViewGapsKept)) memory_[at - 1].contiguity = Contiguity::kFalse;
+    if (!defects_.has(Defect::kViewGapsKept)) open_gap_outside(at);
     return std::nullopt;
   }
 
@@ -124,12 +132,15 @@ class Viewer {
     view_.strides.resize(axes.size());
     std::vector<Contiguity> by_axis(axes.size(), Contiguity::kNone);
     std::vector<int64_t>& order = view_.in_memory.order;
+    for (size_t at = memory_.size(); at-- > 0;) {
+      const Place& p = memory_[at];
+      if (position_in(axes, p.domain) < axes.size()) continue;
+      if (has_place(p) && constant_extent(g_, p.domain) != 1) return "it drops an axis";
+      if (p.contiguity == Contiguity::kFalse) open_gap_outside(at);
+    }
     for (const Place& p : memory_) {
       const size_t axis = position_in(axes, p.domain);
-      if (axis == axes.size()) {
-        if (!has_place(p) || constant_integer(g_, g_[p.domain].extent) == 1) continue;
-        return "it drops an axis";
-      }
+      if (axis == axes.size()) continue;
       order.push_back(static_cast<int64_t>(axis));
       by_axis[axis] = p.contiguity;
       if (has_place(p)) view_.strides[axis] = strides_.at(p.domain);

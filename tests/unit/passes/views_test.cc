@@ -63,6 +63,20 @@ TEST(Views, OfReshapes) {
   EXPECT_EQ(view_of_last("%m, %n = size\n%x = input f32[%m, %n]\n%y = reshape %x to [%m, 1, %n]"), "012 t-t 0 - 1");
 }
 
+// An axis of one element that a reshape drops may have had a gap behind it, which the axis outside of it steps over.
+TEST(Views, OfReshapesThatDropAxes) {
+  const Graph g =
+      main_graph(parse_module("fusion @f {\n  %x = input f32[2, 3]\n  %s = slice %x from [0, 0] to [1, 3] by [1, 1]\n"
+                              "  %y = reshape %s to [3]\n  output %y\n}"));
+  const OpId op = g[*find_value(g, "y")].def;
+  const auto contiguity = [&](const MemoryOrder& in) {
+    return text(std::get<View>(find_view(g, op, in)).in_memory.contiguity);
+  };
+  EXPECT_EQ(contiguity({{1, 0}, {Contiguity::kTrue, Contiguity::kFalse}}), "f");
+  EXPECT_EQ(contiguity({{1, 0}, {Contiguity::kTrue, Contiguity::kTrue}}), "t");
+  EXPECT_EQ(contiguity({{0, 1}, {Contiguity::kFalse, Contiguity::kTrue}}), "t");
+}
+
 TEST(Views, OfSlices) {
   // The axes outside of it step over what is left out.
   EXPECT_EQ(view_of_last("%m, %n, %k = size\n%x = input f32[%m, 8, %n]\n"
@@ -100,6 +114,9 @@ const Refused kRefused[] = {
     {"%x = input f32[4, 6]\n%e = exp %x\n%r = reshape %e to [24]\n%y = exp %r\noutput %e alias %x\noutput %y",
      "assign of [%e] name \"e\" by kernel\nassign of [%r] name \"v\" by view\nassign of [%y] name \"k\" by kernel",
      "segment v"},
+    {"%x = input f32[4, 6]\n%i = input f32[4, 6]\n%r = reshape %x to [24]\n%y = exp %r\n%z = reshape %y to [4, 6]\n"
+     "output %z alias %x\noutput %z alias %i",
+     "assign of [%r] name \"v\" by view\nassign of [%y, %z] name \"k\" by kernel", "segment v"},
     // The caller would find an output in an input's memory, or two in one place.
     {"%x = input f32[4, 6]\n%r = reshape %x to [24]\noutput %r", "assign of [%r] name \"v\" by view", "segment v"},
     {"%x = input f32[4, 6]\n%e = exp %x\n%r = reshape %e to [24]\noutput %e\noutput %r",
