@@ -8,12 +8,11 @@
 #include "ir/domain/domain.h"
 #include "ir/infer/is_library.h"
 #include "ir/table/op.h"
+#include "passes/plan/vector_copy.h"
 #include "passes/segment/crossing_layouts.h"
 
 namespace fusebox {
 namespace {
-
-constexpr int64_t kMostDivisor = 64;  // as classes have it
 
 bool makes_tensor(const Graph& g, OpId op) {
   return g[op].kind != OpKind::kInput && !g[op].results.empty() && g.is_tensor(g[op].results[0]);

@@ -18,20 +18,49 @@ bool is_vector_copy(const KernelPlan& plan, OpId id) {
 
 namespace {
 
-bool divided(const KernelPlan& plan, IndexAlgebra& algebra, Form form, int64_t width, std::set<Divisibility>& needed);
+bool divided(const KernelPlan& plan, StatementView& view, Form form, int64_t width, std::set<Divisibility>& needed);
 
 // Whether the width divides an atom that equals one of a few forms, because it divides each of them.
-bool divides_each(const KernelPlan& plan, IndexAlgebra& algebra, AtomId atom, int64_t width,
+bool divides_each(const KernelPlan& plan, StatementView& view, AtomId id, int64_t width,
                   std::set<Divisibility>& needed) {
-  const AtomView view = algebra.atom(atom);
-  if (view.kind != AtomKind::kMin && view.kind != AtomKind::kMax && view.kind != AtomKind::kNamed) return false;
+  const AtomView atom = view.algebra.atom(id);
+  if (atom.kind != AtomKind::kMin && atom.kind != AtomKind::kMax && atom.kind != AtomKind::kNamed) return false;
   std::set<Divisibility> of_args;
-  const auto is_divided = [&](Form arg) { return divided(plan, algebra, arg, width, of_args); };
-  if (plan.defects().has(Defect::kVectorOneOfTwo) ? std::ranges::none_of(view.args, is_divided)
-                                                  : !std::ranges::all_of(view.args, is_divided))
+  const auto is_divided = [&](Form arg) { return divided(plan, view, arg, width, of_args); };
+  if (plan.defects().has(Defect::kVectorOneOfTwo) ? std::ranges::none_of(atom.args, is_divided)
+                                                  : !std::ranges::all_of(atom.args, is_divided))
     return false;
   needed.merge(of_args);
   return true;
+}
+
+// The scalar of the program that an atom is, if that is a quotient: the launch computes it anyhow.
+std::optional<ScalarParameter> quotient_of(StatementView& view, AtomId atom) {
+  const Graph& g = view.symbols.graph();
+  for (OpId id : g[Graph::body()].ops) {
+    const Op& op = g[id];
+    if (op.kind != OpKind::kFloorDiv || g.is_tensor(op.results[0]) || g[op.results[0]].dtype != Dtype::kIndex) continue;
+    const auto terms = view.algebra.terms(view.symbols.of(op.results[0]));
+    if (view.algebra.constant_part(view.symbols.of(op.results[0])) == 0 && terms.size() == 1 &&
+        terms[0].coefficient == 1 && terms[0].factors == std::vector<AtomId>{atom})
+      return ScalarParameter{op.results[0], {}, 0};
+  }
+  return std::nullopt;
+}
+
+// The same of the quotient's dividend, where classes of sizes can show it: a multiple of 16 gives halves that are multiples of 8.
+// Beside other facts about the dividend, one about its quotient would be spelled in two ways.
+std::optional<Divisibility> of_dividend(StatementView& view, AtomId atom, int64_t width) {
+  const AtomView quotient = view.algebra.atom(atom);
+  const auto by = view.algebra.constant_value(quotient.divisor);
+  const auto terms = view.algebra.terms(quotient.whole);
+  if (!by || *by < 1 || (*by & (*by - 1)) != 0 || *by > kMostDivisor / width || terms.size() != 1 ||
+      view.algebra.constant_part(quotient.whole) != 0 || terms[0].coefficient != 1 || terms[0].factors.size() != 1)
+    return std::nullopt;
+  const AtomView whole = view.algebra.atom(terms[0].factors[0]);
+  if (whole.kind != AtomKind::kSymbol) return std::nullopt;
+  const auto p = parameter_of(view.symbols.graph(), whole.id);
+  return p ? std::optional(Divisibility{width * *by, {*p}}) : std::nullopt;
 }
 
 // The facts as words, in their order. A schedule is judged in one graph and planned in another, where atoms, values and so
@@ -50,12 +79,12 @@ std::vector<std::vector<std::string>> words_of(const Graph& g, const std::set<Di
 }
 
 // Whether the width divides one of the factors. Of several, the one that needs the fewest facts, or the first by their words.
-bool divides_one(const KernelPlan& plan, IndexAlgebra& algebra, const std::vector<AtomId>& factors, int64_t width,
+bool divides_one(const KernelPlan& plan, StatementView& view, const std::vector<AtomId>& factors, int64_t width,
                  std::set<Divisibility>& needed) {
   std::optional<std::set<Divisibility>> best;
   for (const AtomId factor : factors) {
     std::set<Divisibility> own;
-    if (!divides_each(plan, algebra, factor, width, own)) continue;
+    if (!divides_each(plan, view, factor, width, own)) continue;
     const auto rank = [&](const std::set<Divisibility>& facts) {
       return std::pair(facts.size(), words_of(*plan.graph, facts));
     };
@@ -67,7 +96,8 @@ bool divides_one(const KernelPlan& plan, IndexAlgebra& algebra, const std::vecto
 
 // Whether the width divides the form. The launch may check part of it: `needed` gets those facts. False: it cannot be
 // shown.
-bool divided(const KernelPlan& plan, IndexAlgebra& algebra, Form form, int64_t width, std::set<Divisibility>& needed) {
+bool divided(const KernelPlan& plan, StatementView& view, Form form, int64_t width, std::set<Divisibility>& needed) {
+  IndexAlgebra& algebra = view.algebra;
   if (algebra.constant_part(form) % width != 0) return false;
   for (const TermView& term : algebra.terms(form)) {
     if (term.coefficient % width == 0) continue;
@@ -75,17 +105,23 @@ bool divided(const KernelPlan& plan, IndexAlgebra& algebra, Form form, int64_t w
     std::vector<ScalarParameter> product;
     bool has_stride = false;
     const std::vector<AtomId> factors(term.factors.begin(), term.factors.end());
-    if (divides_one(plan, algebra, factors, rest, needed)) continue;
+    if (divides_one(plan, view, factors, rest, needed)) continue;
     for (AtomId f : factors) {
       const AtomView atom = algebra.atom(f);
-      if (atom.kind != AtomKind::kSymbol) continue;
-      const auto p = parameter_of(*plan.graph, atom.id);
+      const auto p = atom.kind == AtomKind::kSymbol  ? parameter_of(*plan.graph, atom.id)
+                     : atom.kind == AtomKind::kDigit ? quotient_of(view, f)
+                                                     : std::nullopt;
       if (!p) continue;
       product.push_back(*p);
       has_stride |= static_cast<bool>(p->stride_of);
     }
     if (product.empty()) return false;
     if (has_stride && plan.defects().has(Defect::kVectorStride)) continue;
+    if (factors.size() == 1 && algebra.atom(factors[0]).kind == AtomKind::kDigit)
+      if (auto fact = of_dividend(view, factors[0], rest)) {
+        needed.insert(std::move(*fact));
+        continue;
+      }
     std::sort(product.begin(), product.end());
     needed.insert({rest, product});
   }
@@ -137,11 +173,11 @@ std::optional<VectorNeeds> CopyNeeds::of_width(int64_t width) const {
   const auto is_vector = [&](Form value) {
     const auto linear = algebra.linear_in(value, static_cast<int>(view_.path.back()));
     return linear && algebra.constant_value(linear->coefficient) == 1 &&
-           divided(plan_, algebra, linear->rest, width, needs.divisibilities);
+           divided(plan_, view_, linear->rest, width, needs.divisibilities);
   };
   if (!is_vector(source_) || !is_vector(target_)) return std::nullopt;
   for (const DomainCheck& check : checks_)
-    if (!is_vector(check.value) || !divided(plan_, algebra, check.extent, width, needs.divisibilities))
+    if (!is_vector(check.value) || !divided(plan_, view_, check.extent, width, needs.divisibilities))
       return std::nullopt;
   for (ValueId v : {g[view_.op].results[0], g[view_.op].operands[0]})
     if (const Buffer& b = plan_.buffer_of(v); b.memory == MemoryType::kGlobal)
@@ -168,7 +204,7 @@ VectorCopy plan_vector_copy(const KernelPlan& plan, StatementView& view, VectorN
   const auto side = [&](ValueId v, Form index) {
     const auto linear = view.algebra.linear_in(index, node);
     if (*width > 1 && (!linear || algebra.constant_value(linear->coefficient) != 1 ||
-                       !divided(plan, algebra, linear->rest, *width, needed)))
+                       !divided(plan, view, linear->rest, *width, needed)))
       throw Error(ErrorCode::kIllegalVectorize,
                   "its elements in " + plan.place_of(v) +
                       " do not lie side by side, or do not start at a multiple of the width; vectorize the innermost "
@@ -185,7 +221,7 @@ VectorCopy plan_vector_copy(const KernelPlan& plan, StatementView& view, VectorN
     if (!algebra.depends_on(check.value, node) || plan.defects().has(Defect::kVectorTail)) continue;
     const auto linear = algebra.linear_in(check.value, node);
     if (!linear || algebra.constant_value(linear->coefficient) != 1 ||
-        !divided(plan, algebra, linear->rest, *width, needed) || !divided(plan, algebra, check.extent, *width, needed))
+        !divided(plan, view, linear->rest, *width, needed) || !divided(plan, view, check.extent, *width, needed))
       throw Error(ErrorCode::kIllegalVectorize,
                   "a vector could reach over the end of " + g[check.domain].name +
                       "; split so that the width divides its extent",

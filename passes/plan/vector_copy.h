@@ -17,6 +17,9 @@
 
 namespace fusebox {
 
+// The largest power of two that planning knows to divide a size or a stride. A larger one is a fact that no plan relies on.
+constexpr int64_t kMostDivisor = 64;
+
 struct VectorNeeds {
   std::set<Divisibility> divisibilities;
   std::map<ValueId, int64_t> alignments;  // by storage: bytes

@@ -6,11 +6,11 @@
 
 #include "ir/graph/graph.h"
 #include "ir/table/families.h"
+#include "passes/plan/vector_copy.h"
 
 namespace fusebox {
 
 namespace {
-constexpr int64_t kMostDivisor = 64;
 constexpr int64_t kMostAlign = 16;  // bytes of the widest access
 constexpr SizeClass kUnknown = {std::numeric_limits<int64_t>::max(), 1};
 }  // namespace
