@@ -143,15 +143,26 @@ def torch_fusions():
     }
 
 
+class Labels(tuple):
+    """The shape of an input of labels, which choose from the last axis of the first input."""
+
+
 def made_inputs(shapes, dtype, device):
     import torch
 
+    if device == "meta":
+        return [torch.empty(shape, dtype=torch.int64 if isinstance(shape, Labels) else dtype, device=device) for shape in shapes]
     generator = torch.Generator(device).manual_seed(7)
-    return [torch.randn(shape, generator=generator, device=device).to(dtype) for shape in shapes]
+    return [
+        torch.randint(shapes[0][-1], shape, generator=generator, device=device)
+        if isinstance(shape, Labels)
+        else torch.randn(shape, generator=generator, device=device).to(dtype)
+        for shape in shapes
+    ]
 
 
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(description):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fusions", default="", help="names with commas between them; default: all")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--check", action="store_true", help="compares with torch in double first")
@@ -160,44 +171,57 @@ def arguments():
     return parser.parse_args()
 
 
-def main():
-    options = arguments()
+def run(script, description, table):
+    """Times the fusions of a table, or prints their plans, as the options on the command line say. Returns the exit code: 1 if a row failed.
+    `table()` gives rows as torch_fusions does."""
+    options = arguments(description)
     try:
         import torch
     except ModuleNotFoundError:
-        print("fusions: skipped, there is no PyTorch here")
+        print(f"{script}: skipped, there is no PyTorch here")
         return 0
-    fusions = torch_fusions()
+    fusions = table()
     names = chosen_names(options.fusions, fusions, "fusion")
-    if not options.plans and not torch.cuda.is_available():
-        print("fusions: skipped, there is no GPU here")
+    if options.plans:
+        print_plans(fusions, names)
         return 0
-    clock = None
-    if not options.plans:
-        from kernels.clock import Clock
+    if not torch.cuda.is_available():
+        print(f"{script}: skipped, there is no GPU here")
+        return 0
+    from kernels.clock import Clock
 
-        clock = Clock()
-        print("| fusion | shapes | dtype | plan | Fusebox µs | torch.compile | eager | ratio |\n|---|---|---|---|---|---|---|---|", flush=True)
-    is_wrong = False
+    clock, failed = Clock(), False
+    print("| fusion | shapes | dtype | plan | Fusebox µs | torch.compile | eager | ratio |\n|---|---|---|---|---|---|---|---|", flush=True)
     for name in names:
         torch_function, define, runs, dtype, cast = fusions[name]
         for shapes in runs:
-            inputs = made_inputs(shapes, dtype, "cpu" if options.plans else "cuda")
-            text = ", ".join(" × ".join(map(str, shape)) for shape in shapes)
-            if options.plans:
-                decided = families.fusion(name, define, inputs, cast).plan(inputs)
-                print(f"{name} {text} {dtype}: " + "; ".join(f"{d.scheduler} {d.choices}" for d in decided), flush=True)
-                continue
-            r = families.measure_on(options, clock, name, torch_function, define, inputs, cast)
+            try:
+                r = families.measure_on(options, clock, name, torch_function, define, made_inputs(shapes, dtype, "cuda"), cast)
+            except Exception as failure:  # the table goes on
+                r = {"error": f"{type(failure).__name__}: {failure}"[:300]}
+            head = f"| {name} | {text_of(shapes)} | {str(dtype).split('.')[1]} |"
             if "error" in r:
-                is_wrong = True
-                print(f"| {name} | {text} | {r['dtype']} | {r['error']} |", flush=True)
-                continue
-            times = " | ".join(f"{r[key]:.1f}" for key in ("fusebox", "compile", "eager"))
-            print(f"| {name} | {text} | {r['dtype']} | {'+'.join(r['plan'])} | {times} | {r['ratio']:.2f} |", flush=True)
+                failed = True
+                print(f"{head} {r['error']} |", flush=True)
+            else:
+                times = " | ".join(f"{r[key]:.1f}" for key in ("fusebox", "compile", "eager"))
+                print(f"{head} {'+'.join(r['plan'])} | {times} | {r['ratio']:.2f} |", flush=True)
             torch.cuda.empty_cache()
-    return 1 if is_wrong else 0
+    return 1 if failed else 0
+
+
+def print_plans(fusions, names):
+    for name in names:
+        _, define, runs, dtype, cast = fusions[name]
+        for shapes in runs:
+            inputs = made_inputs(shapes, dtype, "meta")
+            decided = families.fusion(name, define, inputs, cast).plan(inputs)
+            print(f"{name} {text_of(shapes)} {dtype}: " + "; ".join(f"{d.scheduler} {d.choices}" for d in decided), flush=True)
+
+
+def text_of(shapes):
+    return ", ".join(" × ".join(map(str, shape)) for shape in shapes)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("fusions", __doc__, torch_fusions))
