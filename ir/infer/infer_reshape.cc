@@ -1,4 +1,7 @@
 // The shape rule of reshape: groups of axes merge and split.
+#include <algorithm>
+#include <numeric>
+
 #include "ir/infer/infer_rules.h"
 
 namespace fusebox {
@@ -44,6 +47,11 @@ void resolve_missing(InferContext& c, std::span<const Axis> operand) {
          "reshape cannot divide " + std::to_string(all->constant) + " elements by " + std::to_string(rest->constant) +
              "; give all extents",
          c.operands[0]);
+  if (const auto reduced = all && rest ? reduced_quotient(*all, *rest) : std::nullopt) {
+    const ValueId dividend = emit_form(c.g, c.place, reduced->dividend);
+    c.operands[*missing] = scalar::floor_div(c.g, c.place, dividend, emit_form(c.g, c.place, reduced->divisor));
+    return;
+  }
   ValueId elements = constant_index(c.g, 1), divisor = constant_index(c.g, 1);
   for (const Axis& a : operand) elements = scalar::mul(c.g, c.place, elements, a.size());
   for (size_t i = 1; i < c.operands.size(); ++i)
@@ -52,6 +60,32 @@ void resolve_missing(InferContext& c, std::span<const Axis> operand) {
 }
 
 }  // namespace
+
+std::optional<ReducedQuotient> reduced_quotient(const ScalarForm& dividend, const ScalarForm& divisor) {
+  const auto is_product = [](const ScalarForm& f) {
+    return f.is_constant() ? f.constant > 0 : f.constant == 0 && f.terms.size() == 1 && f.terms[0].coefficient > 0;
+  };
+  if (!is_product(dividend) || !is_product(divisor)) return std::nullopt;
+  const auto coefficient = [](const ScalarForm& f) { return f.is_constant() ? f.constant : f.terms[0].coefficient; };
+  const auto factors = [](const ScalarForm& f) {
+    return f.is_constant() ? std::vector<ValueId>() : f.terms[0].factors;
+  };
+  std::vector<ValueId> above = factors(dividend), below;
+  for (ValueId v : factors(divisor)) {
+    if (const auto it = std::ranges::find(above, v); it != above.end())
+      above.erase(it);
+    else
+      below.push_back(v);
+  }
+  const int64_t shared = std::gcd(coefficient(dividend), coefficient(divisor));
+  const auto made = [&](const ScalarForm& f, const std::vector<ValueId>& left) {
+    std::optional<ScalarForm> result = ScalarForm::of(coefficient(f) / shared);
+    for (ValueId v : left) result = result ? mul(*result, ScalarForm::atom(v)) : std::nullopt;
+    return result;
+  };
+  const auto a = made(dividend, above), b = made(divisor, below);
+  return a && b ? std::optional(ReducedQuotient{*a, *b}) : std::nullopt;
+}
 
 std::optional<std::vector<int64_t>> reshape_groups(std::span<const ScalarForm> from, std::span<const ScalarForm> to) {
   std::vector<int64_t> groups;

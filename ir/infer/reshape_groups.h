@@ -17,4 +17,13 @@ namespace fusebox {
 // products are not provably equal.
 std::optional<std::vector<int64_t>> reshape_groups(std::span<const ScalarForm> from, std::span<const ScalarForm> to);
 
+// A quotient without the factors that dividend and divisor share. Both are products with a positive coefficient.
+struct ReducedQuotient {
+  ScalarForm dividend, divisor;
+};
+// Nothing if one of them is no such product. A factor that is left out may be 0 at run time.
+//
+//   reduced_quotient(n·c·h, 32·n·h)   // c / 32
+std::optional<ReducedQuotient> reduced_quotient(const ScalarForm& dividend, const ScalarForm& divisor);
+
 }  // namespace fusebox

@@ -10,6 +10,7 @@
 #include "ir/domain/domain.h"
 #include "ir/infer/concretize.h"
 #include "ir/infer/is_library.h"
+#include "ir/scalar/scalar_form.h"
 #include "ir/table/families.h"
 #include "passes/rewrite/open_axes.h"
 
@@ -168,9 +169,7 @@ void FinestClasses::learn_axes(const Graph& g, ValueId v) {
     // A reshape stands right behind an input, so its other axes must be known to stay what they are.
     if ((axis.expanded || is_open) && kind == OpKind::kInput) hold_all(g, v);
     if (axis.iter_type == IterType::kBroadcast) continue;
-    Class& c = classes_[find(d.index)];
-    c.form = size_form(g, d);
-    c.is_held = c.is_held || !c.form;
+    if (!size_form(g, d)) hold(d);
   }
   const Tensor& t = g.tensor_of(v);
   if (kind == OpKind::kInput ? !t.devices.empty() || t.memory != MemoryType::kUnset : is_laid_out(t)) hold_all(g, v);
@@ -254,8 +253,7 @@ void FinestClasses::unite(const Graph& g, DomainId a, DomainId b) {
   parent_[from] = to;
   Class& c = classes_[to];
   Class other = std::move(classes_[from]);
-  c.is_held = c.is_held || other.is_held || (c.form && other.form && !c.form->equals(*other.form));
-  if (!c.form) c.form = std::move(other.form);
+  c.is_held = c.is_held || other.is_held;
   if (!other.parts.empty()) refine(g, DomainId(to), other.parts);
 }
 

@@ -6,7 +6,8 @@
 // - an op that is not made anew has an axis of it, or an op chooses, joins or cuts along it,
 // - an axis of it is expanded, or may become an expanded broadcast or one element once inputs are known,
 // - an axis of an input or output that keeps its memory is in it: one that is overwritten, distributed or laid out,
-// - its axes do not have the same form, or two reshapes refine it into different extents.
+// - an axis of it has no form, or two reshapes refine it into different extents.
+// The axes of a class may have different forms, as those of two inputs that one op reads: a run in which they differ is refused.
 // Only ops count that an output needs.
 //
 //   // %r = reshape %x to [%n, 32, %cg];  %y = reshape %z to [%n, %c], of %z : f32[%n, 32, %cg]
@@ -21,7 +22,6 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
-#include "ir/scalar/scalar_form.h"
 #include "passes/rewrite/reshape_axes.h"
 
 namespace fusebox {
@@ -45,7 +45,6 @@ class FinestClasses {
  private:
   struct Class {
     bool is_held = false;
-    std::optional<ScalarForm> form;  // of the axes that are no broadcasts
     std::vector<DomainId> parts;
   };
 

@@ -49,22 +49,11 @@ bool is_product(const ScalarForm& form) {
   return form.is_constant() || (form.constant == 0 && form.terms.size() == 1 && form.terms[0].coefficient > 0);
 }
 
-// A quotient a / b without common factors and coefficients, if both are single terms and what is left of a is an atom.
-std::optional<std::pair<ValueId, ScalarForm>> reduced_quotient(const ScalarForm& a, const ScalarForm& b) {
-  if (a.is_constant() || !is_product(a) || !is_product(b)) return std::nullopt;
-  const int64_t divisor = b.is_constant() ? b.constant : b.terms[0].coefficient;
-  if (divisor <= 0 || divisor % a.terms[0].coefficient != 0) return std::nullopt;
-  std::vector<ValueId> above = a.terms[0].factors;
-  std::optional<ScalarForm> below = ScalarForm::of(divisor / a.terms[0].coefficient);
-  for (ValueId v : b.is_constant() ? std::vector<ValueId>() : b.terms[0].factors) {
-    const auto it = std::ranges::find(above, v);
-    if (it != above.end())
-      above.erase(it);
-    else
-      below = below ? mul(*below, ScalarForm::atom(v)) : std::nullopt;
-  }
-  if (above.size() != 1 || !below) return std::nullopt;
-  return std::pair{above[0], *below};
+// A quotient of sizes without common factors and coefficients, if what is left of its dividend is an atom.
+std::optional<std::pair<ValueId, ScalarForm>> quotient_of_atom(const ScalarForm& a, const ScalarForm& b) {
+  const auto reduced = reduced_quotient(a, b);
+  const auto atom = reduced ? reduced->dividend.as_atom() : std::nullopt;
+  return atom ? std::optional(std::pair{*atom, reduced->divisor}) : std::nullopt;
 }
 
 // The quotients among the atoms of these forms, and what they say of the atoms that they divide.
@@ -80,7 +69,7 @@ Exact exact_quotients(const Graph& g, std::span<const ScalarForm> forms) {
   for (size_t i = 0; i < atoms.size() && i < 64; ++i) {
     const OpId def = g[atoms[i]].def;
     if (!def || g[def].kind != OpKind::kFloorDiv) continue;
-    const auto quotient = reduced_quotient(form_of(g, g[def].operands[0]), form_of(g, g[def].operands[1]));
+    const auto quotient = quotient_of_atom(form_of(g, g[def].operands[0]), form_of(g, g[def].operands[1]));
     if (!quotient || exact.contains(quotient->first)) continue;
     const auto product = mul(ScalarForm::atom(atoms[i]), quotient->second);
     if (!product) continue;

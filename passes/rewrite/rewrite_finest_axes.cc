@@ -28,6 +28,7 @@
 #include "ir/infer/concretize.h"
 #include "ir/infer/infer.h"
 #include "ir/scalar/scalar.h"
+#include "ir/scalar/scalar_form.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
 #include "passes/rewrite/finest_classes.h"

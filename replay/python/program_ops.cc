@@ -1,6 +1,8 @@
 // Ops of a PythonProgram, over the builder.
 #include "ir/build/composite.h"
 #include "ir/infer/infer.h"
+#include "ir/scalar/scalar.h"
+#include "ir/scalar/scalar_form.h"
 #include "ir/table/error.h"
 #include "ir/table/families.h"
 #include "replay/python/program.h"
@@ -12,7 +14,48 @@ std::optional<Dtype> maybe_dtype(const std::optional<std::string>& name) {
   return name ? std::optional(dtype_named(*name)) : std::nullopt;
 }
 
+// How extents are computed by an op of their scalars. Planning follows sums and products of extents, and quotients of sizes
+// that are rounded down, as these are: no size is negative.
+std::optional<OpKind> op_of_extents(const Graph& g, OpKind kind, std::span<const ValueId> operands) {
+  switch (kind) {
+    case OpKind::kAdd:
+    case OpKind::kSub:
+    case OpKind::kMul:
+    case OpKind::kMinimum:
+    case OpKind::kMaximum:
+      return kind;
+    case OpKind::kDiv:
+    case OpKind::kMod:
+      if (!is_size_sum(g, operands[0]) || constant_integer(g, operands[1]).value_or(0) <= 0) return std::nullopt;
+      return kind == OpKind::kDiv ? OpKind::kFloorDiv : OpKind::kFloorMod;
+    default:  // any other: an op of 64-bit integers
+      return std::nullopt;
+  }
+}
+
 }  // namespace
+
+// The result of an op on extents and Python integers alone; nothing for other operands, or another op.
+std::optional<ValueId> PythonProgram::of_extents(OpKind kind, const Operands& operands) {
+  std::vector<ValueId> ids;
+  bool any_extent = false;
+  for (const Operand& o : operands) {
+    if (py::isinstance<Value>(o)) {
+      ids.push_back(id(o));
+      if (graph.is_tensor(ids.back()) || graph[ids.back()].dtype != Dtype::kIndex) return std::nullopt;
+      any_extent = true;
+    } else if (PyLong_Check(o.ptr()) && !PyBool_Check(o.ptr())) {
+      const auto [dtype, bits] = number_of(o);
+      if (dtype != Dtype::kInt64) return std::nullopt;
+      ids.push_back(constant_index(graph, static_cast<int64_t>(bits.low)));
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (!any_extent || ids.size() != 2) return std::nullopt;
+  const auto op = op_of_extents(graph, kind, ids);
+  return op ? std::optional(scalar::make(graph, Graph::body(), *op, ids)) : std::nullopt;
+}
 
 Value PythonProgram::pointwise(const std::string& op, const Operands& operands) {
   const OpKind kind = op_named(op);
@@ -26,6 +69,7 @@ Value PythonProgram::pointwise(const std::string& op, const Operands& operands) 
                     std::to_string(operands.size()) + " are given",
                 op);
   Graph& g = open();
+  if (const auto extent = of_extents(kind, operands)) return wrap(*extent);
   // A Python float or complex beside tensors of a lower class gets the default width, as in torch.
   bool any_tensor = false, any_inexact = false;
   for (const Operand& o : operands) {
