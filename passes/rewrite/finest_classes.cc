@@ -19,6 +19,15 @@ namespace {
 
 bool is_input(const Graph& g, ValueId v) { return g[v].def && g[g[v].def].kind == OpKind::kInput; }
 
+// Whether the value is a slice of an input, or of such a slice: it lies in the input's memory.
+bool is_slice_of_input(const Graph& g, ValueId v) {
+  while (g[v].def && g[g[v].def].kind == OpKind::kSlice) {
+    v = g[g[v].def].operands[0];
+    if (is_input(g, v)) return true;
+  }
+  return false;
+}
+
 bool is_laid_out(const Tensor& t) {
   return !t.allocation.empty() || !t.contiguity.empty() || !t.devices.empty() || t.memory != MemoryType::kUnset;
 }
@@ -197,6 +206,7 @@ void FinestClasses::learn_operand(const Graph& g, const Op& op, size_t operand, 
   const auto& root = root_of(made);
   const auto relation = axis_relation(g, op, operand, result);
   if (relation.size() != axes.size()) return hold_all(g, op.operands[operand]);
+  const bool is_source = op.kind == OpKind::kSlice && is_source_of_its_own(g, op);
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t to = relation[i].result;
     const bool is_made = to < root.size();
@@ -212,7 +222,7 @@ void FinestClasses::learn_operand(const Graph& g, const Op& op, size_t operand, 
           break;
         }
         hold(axes[i]);
-        if (is_made) hold(made.logical[to]);
+        if (is_made && !is_source) hold(made.logical[to]);
         break;
       case AxisRelation::kNone:
       case AxisRelation::kRegrouped:
@@ -224,6 +234,17 @@ void FinestClasses::learn_operand(const Graph& g, const Op& op, size_t operand, 
         break;
     }
   }
+}
+
+// A slice of an input can be split as an input is. But it is none if an axis of it may turn out to be expanded.
+bool FinestClasses::is_source_of_its_own(const Graph& g, const Op& slice) const {
+  const auto is_fixed = [&](DomainId d) {
+    return !g[d].expanded && g[d].iter_type != IterType::kSymbolic && size_form(g, d);
+  };
+  const auto axes = logical_without_reductions(g, g.tensor_of(slice.results[0]));
+  const auto from = logical_without_reductions(g, g.tensor_of(slice.operands[0]));
+  return is_slice_of_input(g, slice.results[0]) && std::ranges::all_of(axes, is_fixed) &&
+         std::ranges::all_of(from, is_fixed);
 }
 
 void FinestClasses::learn_outputs(const Graph& g) {
@@ -291,8 +312,10 @@ void FinestClasses::hold_cycles() {
 // -- whether it pays
 
 bool FinestClasses::is_on_boundary(const Graph& g, const Op& op) const {
+  if (cuts_refined(g, op)) return true;
   if (op.kind != OpKind::kReshape) return false;
-  return (is_input(g, op.operands[0]) && !is_refined(g, op.results[0])) ||
+  const ValueId from = op.operands[0];
+  return ((is_input(g, from) || is_slice_of_input(g, from)) && !is_refined(g, op.results[0])) ||
          (is_output_[op.results[0].index] && !is_refined(g, op.operands[0]));
 }
 
@@ -303,6 +326,15 @@ bool FinestClasses::changes_ops(const Graph& g) const {
     return is_live(id) && !demands(op.kind, kSignature) && !is_on_boundary(g, op) &&
            (std::ranges::any_of(op.operands, has_finer) || std::ranges::any_of(op.results, has_finer));
   });
+}
+
+bool FinestClasses::cuts_refined(const Graph& g, const Op& op) const {
+  if (op.kind != OpKind::kSlice) return false;
+  const Tensor& made = g.tensor_of(op.results[0]);
+  const auto& root = root_of(made);
+  for (size_t i = 0; i < root.size() && i < made.logical.size(); ++i)
+    if (root[i] != made.logical[i] && is_refined(made.logical[i])) return true;
+  return false;
 }
 
 bool FinestClasses::is_worthwhile(const Graph& g) const {

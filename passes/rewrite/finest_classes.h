@@ -3,7 +3,8 @@
 // Ops read two axes of a class at the same place. A reshape that splits an axis *refines* its class into the classes of the
 // axes that it makes, and one that merges axes refines the class of the merged axis into theirs. Parts may be refined
 // themselves. A class is *held*, so that nothing refines it, if
-// - an op that is not made anew has an axis of it, or an op chooses, joins or cuts along it,
+// - an op that is not made anew has an axis of it, or an op chooses, joins or cuts along it; but what a slice cuts out of an input
+//   is a class of its own,
 // - an axis of it is expanded, or may become an expanded broadcast or one element once inputs are known,
 // - an axis of an input or output that keeps its memory is in it: one that is overwritten, distributed or laid out,
 // - an axis of it has no form, or two reshapes refine it into different extents.
@@ -35,6 +36,8 @@ class FinestClasses {
   bool has_refined(std::span<const DomainId> axes) const;
   // Whether an axis of the value is refined.
   bool is_refined(const Graph& g, ValueId v) const;
+  // Whether a slice cuts its operand along an axis that is refined behind it. Its result is split where it is made, as an input.
+  bool cuts_refined(const Graph& g, const Op& op) const;
   // An axis of each class that the axis' class becomes, in order: one if nothing refines it.
   std::vector<DomainId> leaves(DomainId axis) const;
   uint32_t class_of(DomainId axis) const { return find(axis.index); }
@@ -60,6 +63,7 @@ class FinestClasses {
   void learn_axes(const Graph& g, ValueId v);
   void learn_op(const Graph& g, OpId op);
   void learn_operand(const Graph& g, const Op& op, size_t operand, size_t result);
+  bool is_source_of_its_own(const Graph& g, const Op& slice) const;
   void learn_outputs(const Graph& g);
   void hold_cycles();
   bool is_on_boundary(const Graph& g, const Op& op) const;

@@ -203,6 +203,12 @@ class Refiner {
     const bool makes_finer = std::ranges::any_of(g_[id].results, is_finer);
     if (!makes_finer && std::ranges::none_of(g_[id].operands, is_finer)) return emit_same(id);
     if (kind == OpKind::kReshape && emit_vanished(id)) return;
+    if (finest_.cuts_refined(g_, g_[id])) {
+      const ValueId v = g_[id].results[0];
+      put(id);
+      now_[v.index] = made(reshape_of(v, finer_shape(v)), v);
+      return;
+    }
     Op op = finer(id);
     if (!makes_finer) {
       g_[id] = std::move(op);

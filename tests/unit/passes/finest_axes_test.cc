@@ -218,11 +218,11 @@ TEST(FinestAxes, OpsThatHoldAnAxis) {
   const std::string r = "  %r = reshape %y to [%n, 4, %c4]\n" + std::string(kSums);
   EXPECT_NE(refined(x + "  %y = neg %x\n" + r), "unchanged");
   // It cuts the axis, joins it, or keeps an element by its place.
-  EXPECT_EQ(
-      refined("  %n, %l, %c = size\n  %x = input f32[%n, %l]\n  %c4 = floor_div %c, 4\n"
-              "  %s = slice %x from [0, 1] to [%n, %c] by [1, 1]\n  %y = neg %s\n  %r = reshape %y to [%n, 4, -1]\n" +
-              std::string(kSums)),
-      "unchanged");
+  EXPECT_EQ(refined("  %n, %l, %c = size\n  %x = input f32[%n, %l]\n  %z = neg %x\n"
+                    "  %s = slice %z from [0, 1] to [%n, %c] by [1, 1]\n  %y = neg %s\n"
+                    "  %r = reshape %y to [%n, 4, -1]\n" +
+                    std::string(kSums)),
+            "unchanged");
   EXPECT_EQ(refined(x + "  %y = neg %x\n  %k = cat [%y, %x] axis 1\n  output %k\n" + r), "unchanged");
   EXPECT_EQ(refined(x + "  %y = triu %x\n" + r), "unchanged");
   EXPECT_EQ(
@@ -234,6 +234,54 @@ TEST(FinestAxes, OpsThatHoldAnAxis) {
       refined(x + "  %k = cat [%x, %x] axis 0\n  %y = neg %k\n  %n2 = mul %n, 2\n  %r = reshape %y to [%n2, 4, %c4]\n" +
               std::string(kSums)),
       "unchanged");
+}
+
+// What is cut out of an input is split where it is made. Both halves have the axes of their product.
+TEST(FinestAxes, HalvesOfAnInput) {
+  EXPECT_EQ(refined(R"(  %n, %c = size
+  %h = floor_div %c, 2
+  %nb = floor_div %h, 128
+  %x = input f32[%n, %c]
+  %a = slice %x from [0, 0] to [%n, %h] by [1, 1]
+  %b = slice %x from [0, %h] to [%n, %c] by [1, 1]
+  %e = exp %a
+  %y = mul %e, %b
+  %r = reshape %y to [%n, %nb, 128]
+  %m = max %r over [2]
+  output %m
+)"),
+            R"(%n, %c = size
+%h = floor_div %c, 2
+%nb = floor_div %h, 128
+%v10 = sub %h, %c
+%v12 = sub 0, %h
+%v15 = sub %c, %h
+%x = input f32[%n, %c] contiguous
+%a = slice %x from [0, 0] to [%n, %h] by [1, 1]
+%a_finest = reshape %a to [%n, %nb, 128]
+%b = slice %x from [0, %h] to [%n, %c] by [1, 1]
+%b_finest = reshape %b to [%n, %nb, 128]
+%e_finest = exp %a_finest
+%y_finest = mul %e_finest, %b_finest
+%m = max %y_finest over [2]
+output %m
+)");
+  // A slice of a slice.
+  const std::string twice = refined(R"(  %n, %c = size
+  %h = floor_div %c, 2
+  %q = floor_div %h, 2
+  %nb = floor_div %q, 128
+  %x = input f32[%n, %c]
+  %a = slice %x from [0, 0] to [%n, %h] by [1, 1]
+  %b = slice %a from [0, %q] to [%n, %h] by [1, 1]
+  %e = exp %b
+  %r = reshape %e to [%n, %nb, 128]
+  %m = max %r over [2]
+  output %m
+)");
+  EXPECT_EQ(count(twice, "slice"), 2u) << twice;
+  EXPECT_NE(twice.find("%b_finest = reshape %b"), twice.npos) << twice;
+  EXPECT_EQ(count(twice, "reshape"), 1u) << twice;
 }
 
 TEST(FinestAxes, OverwrittenInputsHoldTheirAxes) {
