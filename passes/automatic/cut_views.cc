@@ -22,22 +22,25 @@ bool makes_tensor(const Graph& g, OpId op) {
 class Finder {
  public:
   Finder(const Graph& g, const Defects& defects)
-      : g_(g), defects_(defects), readers_(uses(g)), follows_reduction_(g.values.size()) {
+      : g_(g), defects_(defects), readers_(uses(g)), meets_reduction_(g.values.size()) {
     for (const OutputRef& out : outputs(g)) {
       ++times_returned_[out.value];
       if (out.alias) kept_apart_.insert({out.value, out.alias});
     }
     const auto& ops = g[Graph::body()].ops;
     for (OpId op : ops)
-      if (makes_tensor(g, op)) mark(op, follows_reduction_, g[op].operands, g[op].results);
+      if (makes_tensor(g, op)) mark(op, meets_reduction_, g[op].operands, g[op].results);
     may_be_by_aten_.resize(g.values.size());
     for (OpId op : ops)
       if (makes_tensor(g, op) && (is_library(g, g[op]) || is_behind_aten(op)))
         for (ValueId v : g[op].results) may_be_by_aten_[v.index] = true;
     // What meets results of reductions stands beside them in a kernel.
-    meets_reduction_ = follows_reduction_;
     for (size_t i = ops.size(); i-- > 0;)
       if (makes_tensor(g, ops[i])) mark(ops[i], meets_reduction_, g[ops[i]].results, g[ops[i]].operands);
+    // So does what is made of it on the side.
+    stands_beside_ = meets_reduction_;
+    for (OpId op : ops)
+      if (makes_tensor(g, op)) mark(op, stands_beside_, g[op].operands, g[op].results);
   }
 
   // By op: whether it is a reshape of what a kernel makes, without gaps and in the order of its axes, for other kernels.
@@ -105,7 +108,7 @@ class Finder {
     return true;
   }
 
-  // An output that follows from a reduction, and of which nothing but this op returns the operand. A kernel makes the operand:
+  // An output that may stand in a kernel with a reduction, and of which nothing but this op returns the operand. A kernel makes the operand:
   // another reshape might be a view.
   bool is_returned(OpId op) const {
     const ValueId result = g_[op].results[0];
@@ -117,7 +120,7 @@ class Finder {
     const OpId def = g_[from].def;
     if (times_returned_.at(result) > 1 || times_returned_.contains(from) || !makes_tensor(g_, def) ||
         may_be_by_aten_[from.index] || g_[def].kind == OpKind::kReshape || orders_.contains(from) ||
-        !follows_reduction_[from.index] || is_read_by_aten(from))
+        !stands_beside_[from.index] || is_read_by_aten(from))
       return false;
     const auto is_other = [&](OpId reader) {
       return reader != op && makes_tensor(g_, reader) && times_returned_.contains(g_[reader].results[0]) &&
@@ -132,7 +135,7 @@ class Finder {
   const Graph& g_;
   const Defects& defects_;
   const std::vector<std::vector<OpId>> readers_;
-  std::vector<bool> follows_reduction_, meets_reduction_, may_be_by_aten_;  // by value
+  std::vector<bool> meets_reduction_, stands_beside_, may_be_by_aten_;  // by value
   std::map<ValueId, int> times_returned_;
   std::set<ValueId> kept_apart_;           // outputs that overwrite inputs, and these inputs
   std::map<ValueId, MemoryOrder> orders_;  // of the views of inputs so far

@@ -95,5 +95,8 @@ inline constexpr int64_t kPlacesOfColumn = 16;
 inline constexpr int64_t kElementsOfColumns = 64;
 inline constexpr int64_t kRegistersOfColumns = 128;
 inline constexpr int64_t kNarrowThreads = 1536;  // of a multiprocessor, which leave a thread 40 registers
+// That hold a row with parts in a thread: in a block of few threads, and in the largest.
+inline constexpr int64_t kFewRegistersOfParts = 32;
+inline constexpr int64_t kRegistersOfParts = 48;
 
 }  // namespace fusebox

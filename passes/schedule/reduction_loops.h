@@ -8,7 +8,7 @@
 //   vector     elements of an access; 1: none
 //   in_vectors the inputs and outputs that are read and stored so, separated by commas
 //   merge      first: the vectors lie in the product of the reduced axes, or of the kept axes that are columns. last: in the
-//              innermost axis
+//              innermost axis. parts: nested, the same, and the innermost axis is not merged with the others
 //   lanes      threads of block.x, neighbours along the innermost axis
 //   warps      inner: groups of `lanes` threads that share a row, at most. outer: reduced places that a block takes at once
 //   chunks     registers: accesses of a thread to one tensor, for a row
@@ -23,6 +23,8 @@
 //   walkers    inner_outer: blocks of the grid that take groups of `walk` rows; the sums of their columns are stored for
 //              each group, and all blocks share the columns behind a barrier (column_parts.h). Not set: each block takes
 //              one group, and the last one combines their sums
+//   part       nested: lanes that take a part of a row, side by side with those of other parts
+//   tail       nested: some of these lanes have no elements
 //   longest    registers: the longest row that fits. outer passes: the longest column, if a thread sums it at once
 //   keep       registers, inputs: each pass makes anew what it needs of them. Not set: what was made is kept
 //   places     outer registers, lanes: short columns, of which neighbouring threads of a warp take the places
@@ -30,7 +32,8 @@
 //
 // The loops, outermost first; b and s are of the grid, z, w and l of the block, v is vectorized:
 //   inner registers   b z r w l v; without vectors b z w l r, and a warp that lies inside the row runs without checks
-//   inner_outer       the same, with b split into g of the grid and s; with walkers into g of the grid, o and s
+//   nested            b r q w z l v: r, w and z are of the parts, q (if `tail`), l and v within a part
+//   inner_outer       the same as inner registers, with b split into g of the grid and s; with walkers into g of the grid, o and s
 //   inner passes      b z s o u l v
 //   outer registers   b s r w l v; with places b z r w l v
 //   outer passes      b s o u w l v

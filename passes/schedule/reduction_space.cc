@@ -237,7 +237,8 @@ std::optional<ReductionSpace> ReductionSpace::find_with_columns(const Graph& g, 
   for (ValueId main : all) {
     ReductionSpace space;
     space.reductions = all;
-    if (space.find_axes_of(g, main, true, why) && space.sort_tensors(g, why) && space.sort_columns(g, why)) {
+    if (space.find_axes_of(g, main, Others::kColumns, why) && space.sort_tensors(g, why) &&
+        space.sort_columns(g, why)) {
       space.find_passes(g);
       return space;
     }
@@ -245,6 +246,20 @@ std::optional<ReductionSpace> ReductionSpace::find_with_columns(const Graph& g, 
   }
   if (!first_why.empty()) why = first_why;
   return std::nullopt;
+}
+
+std::optional<ReductionSpace> ReductionSpace::find_with_parts(const Graph& g, std::string& why) {
+  ReductionSpace space;
+  space.reductions = reductions_of(g, why);
+  if (space.reductions.empty()) return std::nullopt;
+  const auto reduced_axes = [&](ValueId v) {
+    return std::ranges::count(g.tensor_of(v).logical, IterType::kReduction, [&](DomainId d) { return g[d].iter_type; });
+  };
+  const ValueId main = *std::ranges::max_element(space.reductions, {}, reduced_axes);
+  if (!space.find_axes_of(g, main, Others::kParts, why) || !space.sort_tensors(g, why)) return std::nullopt;
+  space.is_of_columns_.assign(g.values.size(), false);
+  space.find_passes(g);
+  return space;
 }
 
 bool ReductionSpace::find_axes(const Graph& g, std::string& why) {
@@ -258,10 +273,10 @@ bool ReductionSpace::find_axes(const Graph& g, std::string& why) {
       most = count;
     }
   }
-  return find_axes_of(g, main, false, why);
+  return find_axes_of(g, main, Others::kNone, why);
 }
 
-bool ReductionSpace::find_axes_of(const Graph& g, ValueId main, bool has_columns, std::string& why) {
+bool ReductionSpace::find_axes_of(const Graph& g, ValueId main, Others others, std::string& why) {
   const Classes classes(g);
   reference = main;
   std::vector<DomainId> by_class(g.domains.size());
@@ -280,21 +295,34 @@ bool ReductionSpace::find_axes_of(const Graph& g, ValueId main, bool has_columns
   }
   by_domain_.resize(g.domains.size());
   for (uint32_t i = 0; i < g.domains.size(); ++i) by_domain_[i] = by_class[classes.of(DomainId(i))];
-  const std::set<DomainId> rows(reduced.begin(), reduced.end()), others(kept.begin(), kept.end());
+  const std::set<DomainId> rows(reduced.begin(), reduced.end()), columns_of(kept.begin(), kept.end());
+  std::set<DomainId> part;
   for (ValueId v : reductions) {
     std::set<DomainId> own;
     for (DomainId d : g.tensor_of(v).logical)
       if (g[d].iter_type == IterType::kReduction) own.insert(axis_of(d));
     if (own == rows) continue;
-    if (!has_columns || own.empty() || own != others) {
+    const bool is_column = others == Others::kColumns && !own.empty() && own == columns_of;
+    const bool is_part =
+        others == Others::kParts && !own.empty() && std::ranges::includes(rows, own) && (part.empty() || own == part);
+    if (!is_column && !is_part) {
       why = place(g, v) + " reduces other axes than " + place(g, reference);
       return false;
     }
-    columns.push_back(v);
+    if (is_part) part = own;
+    (is_part ? parts : columns).push_back(v);
   }
-  std::erase_if(reductions, [&](ValueId v) { return std::ranges::count(columns, v) > 0; });
-  if (has_columns && columns.empty()) {
+  const auto is_other = [](const std::vector<ValueId>& list) {
+    return [&list](ValueId v) { return std::ranges::count(list, v) > 0; };
+  };
+  std::erase_if(reductions, is_other(columns));
+  std::erase_if(reductions, is_other(parts));
+  if (others == Others::kColumns && columns.empty()) {
     why = "nothing is reduced over the axes that " + place(g, reference) + " keeps";
+    return false;
+  }
+  if (others == Others::kParts && parts.empty()) {
+    why = "no part of what " + place(g, reference) + " reduces is reduced by itself";
     return false;
   }
   return true;

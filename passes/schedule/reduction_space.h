@@ -18,6 +18,12 @@
 //   // gradients of a layer norm: s1 = sum d over [1]; dx = d - s1; dw = sum e over [0]
 //   space.reductions   // s1
 //   space.columns      // dw
+//
+// Or it has *parts*: reductions over some of the axes that the others reduce. What they make is full.
+//
+//   // a norm with scales of blocks: s = sum x² over [1, 2]; a = max (x · rsqrt s) over [2]
+//   space.reductions   // s
+//   space.parts        // a
 #pragma once
 
 #include <optional>
@@ -36,12 +42,15 @@ class ReductionSpace {
   // A space with column sums. If reductions over either axes could be the column sums, those that reduce their last axis
   // are not.
   static std::optional<ReductionSpace> find_with_columns(const Graph& fusion, std::string& why);
+  // A space with parts. All of them reduce the same axes.
+  static std::optional<ReductionSpace> find_with_parts(const Graph& fusion, std::string& why);
 
   // The first result of the reduction that has the most axes. Its loops are those of the schedule.
   ValueId reference;
   std::vector<DomainId> kept, reduced;  // the axes, as domains of the reference, in its order
   std::vector<ValueId> reductions;      // the first result of each
   std::vector<ValueId> columns;         // the first result of each column sum
+  std::vector<ValueId> parts;           // the first result of each reduction of parts
   int passes = 1;
 
   // The axis of a domain of any tensor, as a domain of the reference. None: the domain is no part of the space.
@@ -61,7 +70,9 @@ class ReductionSpace {
 
  private:
   bool find_axes(const Graph& g, std::string& why);
-  bool find_axes_of(const Graph& g, ValueId main, bool has_columns, std::string& why);
+  // Which other reductions there may be, beside those of all reduced axes.
+  enum class Others : uint8_t { kNone, kColumns, kParts };
+  bool find_axes_of(const Graph& g, ValueId main, Others others, std::string& why);
   bool sort_columns(const Graph& g, std::string& why);
   bool sort_tensors(const Graph& g, std::string& why);
   void find_passes(const Graph& g);

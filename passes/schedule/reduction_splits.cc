@@ -93,6 +93,7 @@ class Splitter {
   void split_inner() {
     std::string b, z, o;
     split_rows(b, z);
+    if (h_.word("merge") == "parts") return split_parts(b);
     const std::string s = split_walked_rows(b, o);
     // Vectors lie in the innermost axis; the others are merged with what is left of it.
     std::vector<std::string> axes = names_of(access_.reduced);
@@ -106,6 +107,42 @@ class Splitter {
     const std::string g = split_cluster(column), k = domain("k"), l = domain("l");
     steps_.split(ref_, column, h_.number("lanes"), k, l);
     h_.word("form") == "registers" ? split_chunks(b, g, {o, s}, z, k, l) : split_strips(b, z, k, l);
+  }
+
+  // The lanes of a warp take one part of a row, or several parts side by side, so that each part lies within its lanes.
+  void split_parts(const std::string& b) {
+    std::vector<std::string> axes = names_of(access_.reduced);
+    std::string l = split_vector(axes.back()), q, r, z;
+    axes.pop_back();
+    std::string w = merge_all(axes, "i");
+    const int64_t lanes = h_.number("part");
+    if (h_.has("tail")) split_off(l, lanes, q, "q", "l");
+    if (const int64_t beside = h_.number("lanes") / lanes; beside > 1) {
+      z = w;
+      split_off(z, beside, w, "k", "z");
+    }
+    if (const int64_t chunks = h_.number("chunks"); chunks > 1) {
+      r = domain("r");
+      const std::string rest = domain("w");
+      steps_.split_outer(ref_, w, chunks, r, rest);
+      w = rest;
+    }
+    result_.last_shared = b;
+    add(b, ParallelType::kGridX);
+    add(r);
+    add(q);
+    add(w, ParallelType::kBlockY);
+    add(z, ParallelType::kBlockZ);
+    add(l, ParallelType::kBlockX);
+    add(result_.vector);
+  }
+
+  // The axis becomes the inner loop.
+  void split_off(std::string& axis, int64_t factor, std::string& rest, const char* outer, const char* inner) {
+    const std::string whole = axis;
+    rest = domain(outer);
+    axis = domain(inner);
+    steps_.split(ref_, whole, factor, rest, axis);
   }
 
   // The parts of a row that the blocks of a cluster keep. Returns no name where a block keeps whole rows.
