@@ -48,11 +48,10 @@ std::optional<Parts> parts_of(const ScheduleView& view, const ReductionSpace& sp
   for (int64_t threads = kThreadsOfKeptRows; threads <= view.device.block_threads; threads *= 2) {
     result.warps = std::min(groups, threads / warp);
     result.chunks = ceil_div(groups, result.warps);
-    const int64_t registers = ceil_div(bytes * access.vector, 4) > kMostRegisters / result.chunks
-                                  ? kMostRegisters
-                                  : ceil_div(bytes * access.vector * result.chunks, 4);
-    const bool is_widest = 2 * threads > view.device.block_threads;
-    if (registers > (is_widest ? kRegistersOfParts : kFewRegistersOfParts)) continue;
+    const bool is_largest = 2 * threads > view.device.block_threads;
+    const int64_t elements = is_largest ? kManyElements : kElementsOfParts;
+    if (result.chunks > elements / access.vector) continue;
+    if (ceil_div(bytes * access.vector * result.chunks, 4) > kRegistersOfParts) continue;
     result.longest = result.warps * result.chunks * beside * *length;
     return result;
   }

@@ -95,8 +95,8 @@ inline constexpr int64_t kPlacesOfColumn = 16;
 inline constexpr int64_t kElementsOfColumns = 64;
 inline constexpr int64_t kRegistersOfColumns = 128;
 inline constexpr int64_t kNarrowThreads = 1536;  // of a multiprocessor, which leave a thread 40 registers
-// That hold a row with parts in a thread: in a block of few threads, and in the largest.
-inline constexpr int64_t kFewRegistersOfParts = 32;
-inline constexpr int64_t kRegistersOfParts = 48;
+// Of a row with parts: elements that a thread keeps, unless it is of the largest block, and its registers for them.
+inline constexpr int64_t kElementsOfParts = 16;
+inline constexpr int64_t kRegistersOfParts = 32;
 
 }  // namespace fusebox

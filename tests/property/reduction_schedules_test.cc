@@ -291,6 +291,59 @@ TEST(ReductionSchedules, ColumnsInParts) {
   EXPECT_GE(others, 4);
 }
 
+// Rows with parts that are reduced too: parts that fill the lanes that take them or not, rows of one part and of many, in blocks of
+// one warp and of more.
+TEST(ReductionSchedules, Parts) {
+  if (!find_aten()) GTEST_SKIP() << "the reference is not built";
+  const std::string head =
+      "fusion @f {\n  %m, %n = size\n  %x = input TYPE[%m, %n, PART] contiguous\n  %f = cast %x as f32\n";
+  const std::string bodies[] = {
+      // Scales of blocks behind a norm.
+      "  %q = mul %f, %f\n  %s = sum %q over [1, 2]\n  %e = add %s, 0.5\n  %r = rsqrt %e\n"
+      "  %rb = broadcast %r mask [0, 1, 1]\n  %y = mul %f, %rb\n  %a = abs %y\n  %k = max %a over [2]\n"
+      "  %l = maximum %k, 1e-6\n  %lb = broadcast %l mask [0, 0, 1]\n  %z = truediv %y, %lb\n  %o = cast %z as TYPE\n"
+      "  output %o\n  output %l\n",
+      // The parts come first, and two reductions of each; a full output on the side.
+      "  %a = sum %f over [2]\n  %b = max %f over [2]\n  %ab = broadcast %a mask [0, 0, 1]\n  %d = sub %f, %ab\n"
+      "  %s = max %d over [1, 2]\n  %sb = broadcast %s mask [0, 1, 1]\n  %z = mul %d, %sb\n  %g = neg %f\n"
+      "  output %z\n  output %g\n  output %b\n  output %s\n",
+      // A sum of the parts' results, and small outputs alone.
+      "  %a = sum %f over [2]\n  %s = sum %f over [1, 2]\n  %sb = broadcast %s mask [0, 1]\n  %p = mul %a, %sb\n"
+      "  output %p\n",
+  };
+  int found = 0, tails = 0, several = 0;
+  for (const std::string& body : bodies)
+    for (const Dtype dtype : {Dtype::kBfloat16, Dtype::kFloat, Dtype::kDouble})
+      for (const int64_t part : {2, 7, 8, 24, 32, 96, 128, 200})
+        for (const auto& [m, n] : std::vector<std::pair<int64_t, int64_t>>{{5, 1}, {3, 4}, {2, 33}, {1, 70}}) {
+          const std::string program =
+              replaced(replaced(head + body + "}\n", "PART", std::to_string(part)), "TYPE", std::string(text(dtype)));
+          const Module module = parse_module(program);
+          RunOptions options = automatic();
+          if (n % 2 == 0) options.device->block_threads = 256;
+          InputSpec spec;
+          spec.dtype = dtype;
+          spec.shape = {m, n, part};
+          spec.seed = 1;
+          const std::vector<Argument> inputs = {make_argument(spec)};
+          const fusebox::Run run = run_program(module, inputs, options);
+          const std::string why = reasons(run.compiled);
+          SCOPED_TRACE(print(module) + print_steps(run.steps) + why);
+          ASSERT_FALSE(run.failure) << run.failure->message << " " << run.failure->place;
+          if (scheduler_of(run.compiled) == "nested") {
+            ++found;
+            tails += why.find(" tail 1") != std::string::npos;
+            several += why.find(" chunks 1 ") == std::string::npos;
+          }
+          for (const CheckedOutput& out : check_outputs(run, inputs))
+            EXPECT_TRUE(out.comparison.ok) << out.comparison.message(out.name);
+        }
+  std::printf("  %d with parts, %d with lanes without elements, %d of several chunks\n", found, tails, several);
+  EXPECT_GE(found, 150);
+  EXPECT_GE(tails, 20);
+  EXPECT_GE(several, 10);
+}
+
 // The bits of the elements. A minimum of both zeros is either.
 std::vector<uint64_t> without_zero_signs(const TensorData& t) {
   std::vector<uint64_t> result;
