@@ -41,9 +41,9 @@ class Chooser : public ReductionFacts {
   }
 
   Heuristics in_strips(bool may_slice) {
-    if (const int64_t lanes = may_slice ? lanes_of_short_row(2) : 0) return in_lanes(lanes);
-    const int64_t accesses = std::max<int64_t>(ceil_div(sizes_.row, access_.vector), 1);
-    const int64_t warp = view_.device.warp;
+    const int64_t of_runs = may_slice ? lanes_of_runs() : 0;
+    if (const int64_t lanes = may_slice && !of_runs ? lanes_of_short_row(2) : of_runs) return in_lanes(lanes);
+    const int64_t accesses = std::max<int64_t>(ceil_div(sizes_.row, access_.vector), 1), warp = view_.device.warp;
     const bool is_longest = accesses >= kManyAccesses && !has_moments();
     const bool is_found_again = !may_slice && finds_rows_again();
     const int64_t most = may_slice ? kSlicedStripThreads : is_longest ? kLongestStripThreads : kStripThreads;
@@ -86,8 +86,9 @@ class Chooser : public ReductionFacts {
 
   // Short rows that are read once: several in each warp, and a thread reads its row at once.
   Heuristics in_lanes(int64_t lanes) {
-    const int64_t rows = rows_of_warps(lanes, kThreadsOfSums, 2);
-    return plan("passes", {.lanes = lanes, .rows = rows, .blocks = blocks_of_multiprocessor(lanes * rows)});
+    const int64_t rows = rows_of_warps(lanes, kThreadsOfSums, 2), blocks = blocks_of_multiprocessor(lanes * rows);
+    const int64_t accesses = power_of_two_from(ceil_div(ceil_div(sizes_.row, access_.vector), lanes));
+    return plan("passes", {.lanes = lanes, .unroll = std::min(accesses, kUnroll), .rows = rows, .blocks = blocks});
   }
 
   // Few long rows, each shared by several blocks. They wait for one another at every reduction, so all of them must be on

@@ -81,6 +81,15 @@ ColumnBytes ReductionFacts::bytes_of_kept_columns() const {
 
 int64_t ReductionFacts::blocks_of_columns(int64_t lanes) const { return columns_of(lanes).blocks(); }
 
+int64_t ReductionFacts::lanes_of_runs() const {
+  constexpr int64_t kMostRuns = 8;
+  if (access_.reduced.size() < 2 || access_.merges_first || access_.kept.empty()) return 0;
+  const int64_t run = std::max<int64_t>(view_.sizes.of(access_.reduced.back()).most, 1);
+  const int64_t lanes = power_of_two_from(ceil_div(run, access_.vector));
+  const bool are_few = sizes_.row <= kMostRuns * run, are_short = lanes < view_.device.warp / 2;
+  return are_few && are_short && sizes_.rows >= view_.device.warp / lanes ? lanes : 0;
+}
+
 bool ReductionFacts::is_for_half_warps() const {
   const int64_t half = view_.device.warp / 2, accesses = ceil_div(sizes_.row, access_.vector);
   return access_.vector <= 2 && accesses > half && accesses <= 3 * half &&

@@ -190,7 +190,7 @@ class LoopPlanner {
   std::map<std::string, Names> give_one_thread() {
     std::map<std::string, Names> result;
     if (!is_inner_ || walks_ || access_.kept.empty()) return result;
-    if (keeps_row_ && h_.number("lanes") == 1) return result;  // a row has one thread
+    if (h_.number("lanes") == 1) return result;  // a row has one thread
     for (const OutputRef& out : outputs(g_)) {
       if (!out.alias || !g_.is_tensor(out.value) || space_.is_full(out.value) || !has_readers(out.alias)) continue;
       const bool is_copy = stored_.contains(g_[out.value].name);

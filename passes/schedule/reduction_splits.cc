@@ -203,12 +203,13 @@ class Splitter {
     std::string s, o;
     split_walk(k, s, o);
     result_.last_shared = o;
+    const bool is_of_one_thread = h_.number("lanes") == 1;
     add(b, ParallelType::kGridX);
-    add(z, ParallelType::kBlockY);
+    add(z, is_of_one_thread ? ParallelType::kBlockX : ParallelType::kBlockY);
     add(s, shared_axis(!b.empty()));
     add(o);
     add(result_.unrolled);
-    add(l, ParallelType::kBlockX);
+    add(l, is_of_one_thread ? ParallelType::kSerial : ParallelType::kBlockX);
     add(result_.vector);
   }
 
