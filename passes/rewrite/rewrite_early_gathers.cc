@@ -1,6 +1,6 @@
-// early_gathers: `gather (cast x), i` becomes `cast (gather x, i)` if x is an input. An op that reads by data needs its
-// operand in memory, and an input is there already. So the gather can stand in a kernel beside other readers of the cast,
-// and it reads the narrower elements.
+// early_gathers: `gather (cast x), i` becomes `cast (gather x, i)` if x is an input, or a slice or a reshape of one. An op that
+// reads by data needs its operand in memory, and an input is there already, as is a view of it. So the gather can stand in a
+// kernel beside other readers of the cast, and it reads the narrower elements.
 //
 // Pointwise ops give the same bits before and behind a gather, if it gathers all their operands; not so triu, which keeps
 // an element by its place. An operand that is a
@@ -40,7 +40,12 @@ bool is_placed(OpKind kind) {
   }
 }
 
-bool is_input(const Graph& g, ValueId v) { return g[v].def && g[g[v].def].kind == OpKind::kInput; }
+// Whether the value is an input, or slices and reshapes make it of one, which mostly are views of its memory.
+bool is_in_memory(const Graph& g, ValueId v) {
+  while (g[v].def && (g[g[v].def].kind == OpKind::kSlice || g[g[v].def].kind == OpKind::kReshape))
+    v = g[g[v].def].operands[0];
+  return g[v].def && g[g[v].def].kind == OpKind::kInput;
+}
 
 // One gather, and what it moves.
 class Mover {
@@ -49,10 +54,10 @@ class Mover {
     axis_ = named_axis(g[gather].attrs.integer(AttrKey::kAxis), rank_of(g, g[gather].operands[0]));
   }
 
-  // Whether all ops between inputs and the gather can move, and there are some.
+  // Whether all ops between what is in memory and the gather can move, and there are some.
   bool can_move() {
     const ValueId v = r_.operand(gather_, 0);
-    return !is_input(g_, v) && !stays(v) && can_move(v);
+    return !is_in_memory(g_, v) && !stays(v) && can_move(v);
   }
 
   // Adds the moved ops behind the gather. Returns what stands for its result.
@@ -74,7 +79,7 @@ class Mover {
     if (stays(v) || made_.contains(v)) return true;
     if (made_.size() == kMostMoved || !g_[v].def || !g_.tensor_of(v).devices.empty()) return false;
     made_[v] = {};
-    if (is_input(g_, v)) return r_.same_axes(v, r_.operand(gather_, 0));
+    if (is_in_memory(g_, v)) return r_.same_axes(v, r_.operand(gather_, 0));
     const Op& op = g_[g_[v].def];
     if (!demands(op.kind, kPointwise) || op.kind == OpKind::kSegmentSet || op.results.size() != 1 ||
         family_of(op.kind) != AxisRule::kSame || is_placed(op.kind))
@@ -91,12 +96,12 @@ class Mover {
   ValueId moved(ValueId v) {
     if (stays(v)) return v;
     if (made_[v]) return made_[v];
-    Op copy = g_[is_input(g_, v) ? gather_ : g_[v].def];
+    Op copy = g_[is_in_memory(g_, v) ? gather_ : g_[v].def];
     for (size_t k = 0; k < copy.operands.size(); ++k) {
       ValueId& from = copy.operands[k];
       if (!from) continue;
       from = r_.now(from);
-      if (is_input(g_, v))
+      if (is_in_memory(g_, v))
         from = k == 0 ? v : from;
       else if (g_.is_tensor(from))
         from = moved(from);
