@@ -1,6 +1,7 @@
 // Automatic schedules of rows on a GPU: each gives the host executor's bits. They are those whose blocks work together:
 // column sums that the last blocks combine, long rows that several blocks share in a cluster or behind a barrier of the
 // grid, and losses whose gathers read the input beside its copies.
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "ir/infer/bind.h"
@@ -110,6 +111,95 @@ inputs @f host {
 }
 )";
 
+// Each row, and each part of PART elements of it.
+constexpr const char* kScaledParts = R"(fusion @f {
+  %m, %k = size
+  %x = input bf16[%m, %k, PART] contiguous
+  %f = cast %x as f32
+  %q = mul %f, %f
+  %s = sum %q over [1, 2]
+  %e = add %s, 0.5_f32
+  %r = rsqrt %e
+  %rb = broadcast %r mask [0, 1, 1]
+  %y = mul %f, %rb
+  %a = abs %y
+  %l = max %a over [2]
+  %c = maximum %l, 0.001_f32
+  %cb = broadcast %c mask [0, 0, 1]
+  %z = truediv %y, %cb
+  %o = cast %z as f8e4m3
+  output %o
+  output %c
+  output %r
+}
+inputs @f host {
+  %x = bf16[ROWS, COLUMNS, PART] normal seed 1
+}
+)";
+
+constexpr const char* kWindows = R"(fusion @f {
+  %m, %k = size
+  %x = input bf16[%m, 2, %k, 2] contiguous
+  %f = cast %x as f32
+  %s = sum %f over [1, 3]
+  %y = mul %s, 0.25_f32
+  output %y
+}
+inputs @f host {
+  %x = bf16[ROWS, 2, COLUMNS, 2] normal seed 1
+}
+)";
+
+// Between views of what is in memory: groups of channels, whose size is a quotient, and halves of rows.
+constexpr const char* kGroupsOfChannels = R"(fusion @f {
+  %n, %p, %c, %d = size
+  %x = input bf16[%n, %p, %c] contiguous
+  %w = input bf16[%d] contiguous
+  %g = floor_div %c, 8
+  %f = cast %x as f32
+  %r = reshape %f to [%n, %p, 8, %g]
+  %s = sum %r over [1, 3]
+  %a = mul %s, 0.001_f32
+  %ab = broadcast %a mask [0, 1, 0, 1]
+  %z = sub %r, %ab
+  %t = reshape %z to [%n, %p, %c]
+  %wf = cast %w as f32
+  %wb = broadcast %wf mask [1, 1, 0]
+  %u = mul %t, %wb
+  %y = cast %u as bf16
+  output %y
+}
+inputs @f host {
+  %x = bf16[64, ROWS, COLUMNS] normal seed 1
+  %w = bf16[COLUMNS] normal seed 2
+}
+)";
+constexpr const char* kScaledHalves = R"(fusion @f {
+  %m, %n = size
+  %h = floor_div %n, 2
+  %b = floor_div %h, 128
+  %x = input bf16[%m, %n] contiguous
+  %x1 = slice %x from [0, 0] to [%m, %h] by [1, 1]
+  %x2 = slice %x from [0, %h] to [%m, %n] by [1, 1]
+  %f1 = cast %x1 as f32
+  %f2 = cast %x2 as f32
+  %p = mul %f1, %f2
+  %r = reshape %p to [%m, %b, 128]
+  %a = abs %r
+  %l = max %a over [2]
+  %c = maximum %l, 0.001_f32
+  %cb = broadcast %c mask [0, 0, 1]
+  %z = truediv %r, %cb
+  %o = cast %z as f8e4m3
+  %y = reshape %o to [%m, %h]
+  output %y
+  output %c
+}
+inputs @f host {
+  %x = bf16[ROWS, COLUMNS] normal seed 1
+}
+)";
+
 struct Case {
   const char* name;
   std::string program;
@@ -127,8 +217,10 @@ TEST_P(RowSchedules, GiveTheBitsOfTheHostExecutor) {
   const std::vector<BoundInput> bound = bound_inputs(inputs);
   const Graph& g = m.graphs[0];
   const Compiled compiled = compile(g, bind_sizes(g, bound), {.device = default_device(), .inputs = bound});
-  ASSERT_EQ(compiled.kernels.size(), 1u) << print_steps(compiled.automatic->steps);
-  const std::string choices = text(compiled.automatic->decisions[0].heuristics);
+  const auto& decisions = compiled.automatic->decisions;
+  const auto is_kernel = [](const Decision& d) { return d.heuristics.scheduler != "view"; };
+  ASSERT_EQ(std::ranges::count_if(decisions, is_kernel), 1) << print_steps(compiled.automatic->steps);
+  const std::string choices = text(std::ranges::find_if(decisions, is_kernel)->heuristics);
   EXPECT_NE(choices.find(c.choice), std::string::npos) << choices;
   const auto gpu = testing::gpu_or_null();
   if (!gpu) GTEST_SKIP() << "no GPU";
@@ -156,6 +248,13 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"columns_of_f32", kColumnNorm, 300, 4096, "blocks 6"},
                       Case{"pairs", kSoftmaxOfPairs, 10001, 16, "places lanes"},
                       Case{"pairs_of_odd_places", kSoftmaxOfPairs, 3000, 37, "places lanes"},
+                      Case{"parts", replaced(kScaledParts, "PART", 128), 300, 33, "nested"},
+                      Case{"parts_in_part_of_their_lanes", replaced(kScaledParts, "PART", 24), 200, 7, "tail 1"},
+                      Case{"parts_of_long_rows", replaced(kScaledParts, "PART", 32), 150, 500, "warps 32"},
+                      Case{"windows", kWindows, 3001, 56, "lanes 1 "},
+                      Case{"groups_of_channels", kGroupsOfChannels, 100, 80, "vector 2"},
+                      Case{"groups_of_more_channels", kGroupsOfChannels, 100, 192, "vector 8"},
+                      Case{"scaled_halves", kScaledHalves, 300, 1536, "vector 8"},
                       Case{"loss_of_one_longer_row", kLoss, 1, 300001, "most_rows 1"},
                       Case{"softmax_of_two_longer_rows", kSoftmax, 2, 300000, "most_rows 2"}),
     [](const auto& param) { return std::string(param.param.name); });
