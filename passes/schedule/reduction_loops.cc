@@ -111,13 +111,13 @@ class LoopPlanner {
       const bool is_kept = !space_.is_full(v) && rank_of(g_, v) > 0 && !is_overwritten(v) &&
                            (is_broadcast(v) || (makes_columns_once() && is_of_whole_columns(g_, space_, v)));
       const bool is_read_later = !space_.passes_of(v).contains(0);
-      const bool is_late =
-          keeps_few && is_read_later && rank_of(g_, v) > 0 && !is_overwritten(v) && !has_part_of_rows(v);
+      const bool may_be_early = is_read_later && !has_part_of_rows(v);
+      const bool is_late = keeps_few && may_be_early && rank_of(g_, v) > 0 && !is_overwritten(v);
       if (!is_vectorized && !is_batched && !is_kept && !is_late) continue;
       const std::string copy = names_.tensor(g_[v].name);
       steps_.cache_after(g_[v].name, copy);
       cached_[g_[v].name] = copy;
-      if (is_late || (has_one_access && is_read_later)) early_.insert(copy);
+      if (is_late || (has_one_access && may_be_early)) early_.insert(copy);
     }
   }
 

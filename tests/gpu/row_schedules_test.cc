@@ -253,7 +253,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"parts_of_long_rows", replaced(kScaledParts, "PART", 32), 150, 500, "warps 32"},
                       Case{"windows", kWindows, 3001, 56, "lanes 1 "},
                       Case{"groups_of_channels", kGroupsOfChannels, 100, 80, "vector 2"},
-                      Case{"groups_of_more_channels", kGroupsOfChannels, 100, 192, "vector 8"},
+                      Case{"groups_of_more_channels", kGroupsOfChannels, 70, 128, "vector 8"},
                       Case{"scaled_halves", kScaledHalves, 300, 1536, "vector 8"},
                       Case{"loss_of_one_longer_row", kLoss, 1, 300001, "most_rows 1"},
                       Case{"softmax_of_two_longer_rows", kSoftmax, 2, 300000, "most_rows 2"}),
