@@ -183,6 +183,7 @@ class FusionMaker {
   std::vector<ValueId> two_cluster_sums();
   std::vector<ValueId> stretched_sum();
   std::vector<ValueId> behind_columns(ValueId x);
+  std::vector<ValueId> scaled_parts(ValueId x);
   std::vector<ValueId> moments_of_few();
   std::vector<ValueId> stored_over_segments();
   // -- more of these (generate_readers.cc)

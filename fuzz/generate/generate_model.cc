@@ -70,12 +70,33 @@ std::vector<ValueId> FusionMaker::behind_columns(ValueId x) {
   return {end, pointwise(g_, OpKind::kSub, {x, reduce(g_, OpKind::kSum, x, {last}, {.keepdim = true})})};
 }
 
+// Parts of each row, divided by the largest of each; and these scales, without the axis of the parts.
+std::vector<ValueId> FusionMaker::scaled_parts(ValueId x) {
+  constexpr int64_t kParts[] = {2, 4, 8, 16, 32, 3, 12};
+  const Extents extents = extents_of(x);
+  const int64_t part = random_.pick(kParts), last = static_cast<int64_t>(extents.size());
+  if (extents.back() % part != 0) return {};
+  Shape whole, split;
+  for (int64_t e : extents) {
+    whole.emplace_back(e);
+    split.emplace_back(e);
+  }
+  split.back() = Scalar(extents.back() / part);
+  split.emplace_back(part);
+  const ValueId y = reshape(g_, x, split);
+  const ValueId most = reduce(g_, OpKind::kMax, unary(g_, OpKind::kAbs, y), {last});
+  const ValueId scale = add(g_, most, constant_of(g_, Dtype::kFloat, 1e-3));
+  std::vector<bool> is_new(extents.size() + 1);
+  is_new.back() = true;
+  return {scale, reshape(g_, pointwise(g_, OpKind::kTruediv, {y, broadcast(g_, scale, is_new)}), whole)};
+}
+
 // The next values: the last of them goes on as the state if it has the state's shape.
 std::vector<ValueId> FusionMaker::model_part(ValueId x) {
   const auto number = [&](double value) { return constant_of(g_, Dtype::kFloat, value); };
   const auto last = static_cast<int64_t>(rank_of(g_, x)) - 1;
   const auto sum_of_squares = [&] { return reduce(g_, OpKind::kSum, mul(g_, x, x), {last}, {.keepdim = true}); };
-  switch (random_.below(21)) {
+  switch (random_.below(23)) {
     case 0:
       return {layer_norm(g_, x, 1)};
     case 1:
@@ -139,6 +160,9 @@ std::vector<ValueId> FusionMaker::model_part(ValueId x) {
       return projection(random_.one_in(3) ? x : cast(g_, x, random_.pick(kStored)), true);
     case 19:
       return behind_columns(x);
+    case 20:
+    case 21:
+      return scaled_parts(random_.one_in(3) ? x : rms_norm(g_, x, 1));
     default: {
       Axes dims(rank_of(g_, x));
       for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(i);

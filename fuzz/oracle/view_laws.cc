@@ -18,6 +18,7 @@ namespace fusebox::fuzz {
 namespace {
 
 constexpr int64_t kMostElements = 4096;
+constexpr int kLayouts = 4;  // of each operand
 
 class ViewLaws {
  public:
@@ -27,7 +28,7 @@ class ViewLaws {
   void judge() {
     for (OpId op : g_[Graph::body()].ops) {
       if (g_[op].kind != OpKind::kReshape && g_[op].kind != OpKind::kSlice) continue;
-      judge_elements(op);
+      for (int i = 0; i < kLayouts; ++i) judge_elements(op);
       judge_overwritten(op);
     }
     judge_memory();

@@ -52,6 +52,7 @@ std::optional<ScalarParameter> quotient_of(StatementView& view, AtomId atom) {
 // Beside other facts about the dividend, one about its quotient would be spelled in two ways.
 std::optional<Divisibility> of_dividend(StatementView& view, AtomId atom, int64_t width) {
   const AtomView quotient = view.algebra.atom(atom);
+  if (quotient.range) return std::nullopt;  // it is a remainder too
   const auto by = view.algebra.constant_value(quotient.divisor);
   const auto terms = view.algebra.terms(quotient.whole);
   if (!by || *by < 1 || (*by & (*by - 1)) != 0 || *by > kMostDivisor / width || terms.size() != 1 ||
@@ -117,11 +118,13 @@ bool divided(const KernelPlan& plan, StatementView& view, Form form, int64_t wid
     }
     if (product.empty()) return false;
     if (has_stride && plan.defects().has(Defect::kVectorStride)) continue;
-    if (factors.size() == 1 && algebra.atom(factors[0]).kind == AtomKind::kDigit)
+    if (factors.size() == 1 && algebra.atom(factors[0]).kind == AtomKind::kDigit) {
+      if (plan.defects().has(Defect::kQuotientUnchecked)) continue;
       if (auto fact = of_dividend(view, factors[0], rest)) {
         needed.insert(std::move(*fact));
         continue;
       }
+    }
     std::sort(product.begin(), product.end());
     needed.insert({rest, product});
   }

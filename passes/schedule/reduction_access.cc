@@ -169,8 +169,17 @@ class Finder {
     };
     result.kept = sorted(space_.kept);
     result.reduced = sorted(space_.reduced);
-    if (space_.is_reduced(result.innermost) && row_bytes(main, result.reduced) >= kLongRow)
+    if (space_.is_reduced(result.innermost) && row_bytes(main, result.reduced) >= kLongRow &&
+        !is_in_short_runs(main, result))
       std::ranges::stable_sort(result.kept, {}, [&](DomainId axis) { return bytes_that_lack(axis); });
+  }
+
+  // Whether a row lies in runs shorter than a line of the cache, between those of other rows. The blocks of these rows then run
+  // side by side, so that each line is read and written once. Group norm of [32, 64, 64, 320] in bf16, channels last in 32
+  // groups, took 289 µs on an H200 where they did not, and a copy takes 39.
+  bool is_in_short_runs(ValueId main, const ReductionAccess& access) const {
+    if (access.reduced.size() < 2 || holds_without_gap(main, access.reduced)) return false;
+    return row_bytes(main, {access.reduced.back()}) < kBytesOfLine;
   }
 
   void find_columns(ReductionAccess& result) const {

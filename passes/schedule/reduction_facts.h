@@ -51,11 +51,11 @@ class ReductionFacts {
   // Whether half a warp takes a row that is stored, by up to three narrow accesses of a lane, as it exchanges in one step
   // less, and rows fill the GPU by warps more than once. A layer norm of [59937, 62] in f16 took 14.4 µs by warps on an
   // H100, and 11.5 by halves; [8064, 35] in f32 took no less.
+  bool is_for_half_warps() const;
   // The lanes of a row that lies in a few short runs: those that read one run. Their neighbours read the run behind it in memory,
   // which is of the next row, and each thread reads the runs of its row one after another. The windows of average pooling are
   // such rows. 0 for others.
   int64_t lanes_of_runs() const;
-  bool is_for_half_warps() const;
   ThreadsOfRows threads_of_rows() const;
   // Whether two exchanges in each row cost more than the other blocks of a multiprocessor would gain: layer norm of
   // [1271, 30528] in f32 took 119 µs in clusters of eight on an H100, 116 in those of two, and 112 in single blocks.

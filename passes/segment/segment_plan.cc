@@ -71,6 +71,7 @@ class Completer {
     for (const OutputRef& out : outputs(g_)) {
       outputs_.insert(out.value);
       if (out.alias) {
+        if (defects_.has(Defect::kViewOverwrittenTwice)) overwritten_.erase(alias_[out.value]);
         alias_[out.value] = out.alias;
         overwritten_.insert(out.alias);
       } else {

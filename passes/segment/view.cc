@@ -50,7 +50,7 @@ class Viewer {
       if (pair == pairs.end()) {
         if (d.iter_type != IterType::kBroadcast && constant_extent(g_, axes[axis]) != 1)
           return "it does not read each axis of its operand";
-        if (operand.contiguity[k] == Contiguity::kFalse) open_gap_outside(memory_.size());
+        if (operand.contiguity[k] == Contiguity::kFalse) open_gap_outside_of_dropped(memory_.size());
         continue;
       }
       memory_.push_back({pair->consumer, operand.contiguity[k]});
@@ -60,6 +60,9 @@ class Viewer {
   }
 
   // The nearest axis outside of the place `at` steps over more than the axes within it.
+  void open_gap_outside_of_dropped(size_t at) {
+    if (!defects_.has(Defect::kViewDroppedGap)) open_gap_outside(at);
+  }
   void open_gap_outside(size_t at) {
     while (at > 0 && !has_place(memory_[at - 1])) --at;
     if (at > 0) memory_[at - 1].contiguity = Contiguity::kFalse;
@@ -136,7 +139,7 @@ class Viewer {
       const Place& p = memory_[at];
       if (position_in(axes, p.domain) < axes.size()) continue;
       if (has_place(p) && constant_extent(g_, p.domain) != 1) return "it drops an axis";
-      if (p.contiguity == Contiguity::kFalse) open_gap_outside(at);
+      if (p.contiguity == Contiguity::kFalse) open_gap_outside_of_dropped(at);
     }
     for (const Place& p : memory_) {
       const size_t axis = position_in(axes, p.domain);

@@ -46,8 +46,10 @@ std::optional<ValueId> PythonProgram::of_extents(OpKind kind, const Operands& op
       any_extent = true;
     } else if (PyLong_Check(o.ptr()) && !PyBool_Check(o.ptr())) {
       const auto [dtype, bits] = number_of(o);
-      if (dtype != Dtype::kInt64) return std::nullopt;
-      ids.push_back(constant_index(graph, static_cast<int64_t>(bits.low)));
+      const auto n = static_cast<int64_t>(bits.low);
+      // Larger numbers are those of hashes and seeds, which wrap in 64 bits.
+      if (dtype != Dtype::kInt64 || n < INT32_MIN || n > INT32_MAX) return std::nullopt;
+      ids.push_back(constant_index(graph, n));
     } else {
       return std::nullopt;
     }
