@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/build/builder.h"
 #include "ir/domain/domain.h"
 #include "ir/infer/bind.h"
 #include "ir/infer/is_library.h"
@@ -22,16 +23,38 @@ constexpr int kLayouts = 4;  // of each operand
 
 class ViewLaws {
  public:
-  ViewLaws(OracleRun& run, const Graph& g)
-      : run_(run), g_(g), sizes_(rebind(run.fusion(), run.sizes(), g)), random_(run.random(97)) {}
+  ViewLaws(OracleRun& run, const Graph& g, Bindings sizes)
+      : run_(run), g_(g), sizes_(std::move(sizes)), random_(run.random(97)) {}
 
-  void judge() {
+  void judge_ops() {
     for (OpId op : g_[Graph::body()].ops) {
       if (g_[op].kind != OpKind::kReshape && g_[op].kind != OpKind::kSlice) continue;
       for (int i = 0; i < kLayouts; ++i) judge_elements(op);
       judge_overwritten(op);
     }
-    judge_memory();
+  }
+
+  // What planning takes the memory of a view of an input to be.
+  void judge_memory() {
+    const std::vector<OpId> ops = CutViews::find(g_, defects());
+    const std::vector<BoundInput> given = bound_inputs(run_.arguments());
+    const auto all = inputs(g_);
+    const CutViews views(g_, ops, SizeClasses(g_, sizes_, defects()), memory_classes(g_, given, defects()), defects());
+    for (OpId op : ops) {
+      const ValueId from = g_[op].operands[0];
+      const auto at = static_cast<size_t>(std::ranges::find(all, from) - all.begin());
+      const auto shape = shape_of(from), to = shape_of(g_[op].results[0]);
+      const auto found = find_view(g_, op, defects());
+      const View* view = std::get_if<View>(&found);
+      const auto claimed = views.memory().find(g_[g_[op].results[0]].name);
+      if (at >= given.size() || !view || !shape || !to || element_count(*to) == 0 || claimed == views.memory().end())
+        continue;
+      const std::vector<int64_t> strides = given[at].strides.empty() ? contiguous_strides(*shape) : given[at].strides;
+      const int64_t bytes = first_of(*view, strides) * size_bytes(g_[from].dtype);
+      const int64_t of_input = given[at].align > 0 ? given[at].align : MemoryClass().align;
+      if (bytes % claimed->second.align != 0 || of_input % claimed->second.align != 0)
+        report("view-alignment", op, "begins " + std::to_string(bytes) + " bytes behind its operand");
+    }
   }
 
  private:
@@ -160,39 +183,51 @@ class ViewLaws {
     }
   }
 
-  // What planning takes the memory of a view of an input to be.
-  void judge_memory() {
-    const std::vector<OpId> ops = CutViews::find(g_, defects());
-    const std::vector<BoundInput> given = bound_inputs(run_.arguments());
-    const auto all = inputs(g_);
-    const CutViews views(g_, ops, SizeClasses(g_, sizes_, defects()), memory_classes(g_, given, defects()), defects());
-    for (OpId op : ops) {
-      const ValueId from = g_[op].operands[0];
-      const auto at = static_cast<size_t>(std::ranges::find(all, from) - all.begin());
-      const auto shape = shape_of(from), to = shape_of(g_[op].results[0]);
-      const auto found = find_view(g_, op, defects());
-      const View* view = std::get_if<View>(&found);
-      const auto claimed = views.memory().find(g_[g_[op].results[0]].name);
-      if (at >= given.size() || !view || !shape || !to || element_count(*to) == 0 || claimed == views.memory().end())
-        continue;
-      const std::vector<int64_t> strides = given[at].strides.empty() ? contiguous_strides(*shape) : given[at].strides;
-      const int64_t bytes = first_of(*view, strides) * size_bytes(g_[from].dtype);
-      const int64_t of_input = given[at].align > 0 ? given[at].align : MemoryClass().align;
-      if (bytes % claimed->second.align != 0 || of_input % claimed->second.align != 0)
-        report("view-alignment", op, "begins " + std::to_string(bytes) + " bytes behind its operand");
-    }
-  }
-
   OracleRun& run_;
   const Graph& g_;
   const Bindings sizes_;
   RandomSource random_;
 };
 
+// A slice of an input and a reshape of it, whose axes of one element come and go, and outputs over the input. Programs seldom
+// have them together.
+Graph made_views(RandomSource& random) {
+  Graph g = fusion("views");
+  Shape shape, starts, stops, to;
+  const size_t rank = 1 + random.below(4);
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t extent = random.between(1, 4), start = random.between(0, extent - 1);
+    const int64_t left = random.between(1, extent - start);
+    shape.emplace_back(extent);
+    starts.emplace_back(start);
+    stops.emplace_back(start + left);
+    if (left == 1 && random.one_in(2)) continue;
+    if (random.one_in(6)) to.emplace_back(1);
+    const bool merges = !to.empty() && random.one_in(4);
+    if (merges)
+      to.back() = Scalar(to.back().number * left);
+    else
+      to.emplace_back(left);
+  }
+  const ValueId x = input(g, "x", Dtype::kFloat, shape), s = slice(g, x, starts, stops);
+  output(g, unary(g, OpKind::kNeg, reshape(g, s, to)));
+  const ValueId over = unary(g, OpKind::kAbs, x);
+  if (random.one_in(2)) output(g, over, x);
+  if (random.one_in(2)) output(g, over, input(g, "w", Dtype::kFloat, shape));
+  return g;
+}
+
 }  // namespace
 
 void judge_views(OracleRun& run) {
-  if (const Compiled* c = run.compiled()) ViewLaws(run, c->concretized).judge();
+  if (const Compiled* c = run.compiled()) {
+    ViewLaws laws(run, c->concretized, rebind(run.fusion(), run.sizes(), c->concretized));
+    laws.judge_ops();
+    laws.judge_memory();
+  }
+  RandomSource random = run.random(98);
+  const Graph made = made_views(random);
+  ViewLaws(run, made, Bindings(made.values.size())).judge_ops();
 }
 
 }  // namespace fusebox::fuzz
