@@ -175,8 +175,8 @@ class Finder {
   }
 
   // Whether a row lies in runs shorter than a line of the cache, between those of other rows. The blocks of these rows then run
-  // side by side, so that each line is read and written once. Group norm of [32, 64, 64, 320] in bf16, channels last in 32
-  // groups, took 289 µs on an H200 where they did not, and a copy takes 39.
+  // side by side, so that each line is read and written once: group norm of [32, 64, 64, 320] in bf16, channels last in 32
+  // groups, took 169 µs on an H200 so, and 289 otherwise.
   bool is_in_short_runs(ValueId main, const ReductionAccess& access) const {
     if (access.reduced.size() < 2 || holds_without_gap(main, access.reduced)) return false;
     return row_bytes(main, {access.reduced.back()}) < kBytesOfLine;
