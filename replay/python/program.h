@@ -241,7 +241,6 @@ class PythonProgram {
   ValueId id(const Value& v) const;
   // A constant of a Python number, in a narrower dtype of its class.
   ValueId default_number(const Operand& number, Dtype dtype);
-  std::optional<ValueId> of_extents(OpKind kind, const Operands& operands);
   Scalar extent(const Operand& o);
   Shape extents(const Operands& list);
   Value wrap(ValueId v) const;

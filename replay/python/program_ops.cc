@@ -33,31 +33,33 @@ std::optional<OpKind> op_of_extents(const Graph& g, OpKind kind, std::span<const
   }
 }
 
-}  // namespace
-
 // The result of an op on extents and Python integers alone; nothing for other operands, or another op.
-std::optional<ValueId> PythonProgram::of_extents(OpKind kind, const Operands& operands) {
+// `id` gives the id of a value.
+template <class Id>
+std::optional<ValueId> of_extents(Graph& g, OpKind kind, const Operands& operands, const Id& id) {
   std::vector<ValueId> ids;
   bool any_extent = false;
   for (const Operand& o : operands) {
     if (py::isinstance<Value>(o)) {
       ids.push_back(id(o));
-      if (graph.is_tensor(ids.back()) || graph[ids.back()].dtype != Dtype::kIndex) return std::nullopt;
+      if (g.is_tensor(ids.back()) || g[ids.back()].dtype != Dtype::kIndex) return std::nullopt;
       any_extent = true;
     } else if (PyLong_Check(o.ptr()) && !PyBool_Check(o.ptr())) {
       const auto [dtype, bits] = number_of(o);
       const auto n = static_cast<int64_t>(bits.low);
       // Larger numbers are those of hashes and seeds, which wrap in 64 bits.
       if (dtype != Dtype::kInt64 || n < INT32_MIN || n > INT32_MAX) return std::nullopt;
-      ids.push_back(constant_index(graph, n));
+      ids.push_back(constant_index(g, n));
     } else {
       return std::nullopt;
     }
   }
   if (!any_extent || ids.size() != 2) return std::nullopt;
-  const auto op = op_of_extents(graph, kind, ids);
-  return op ? std::optional(scalar::make(graph, Graph::body(), *op, ids)) : std::nullopt;
+  const auto op = op_of_extents(g, kind, ids);
+  return op ? std::optional(scalar::make(g, Graph::body(), *op, ids)) : std::nullopt;
 }
+
+}  // namespace
 
 Value PythonProgram::pointwise(const std::string& op, const Operands& operands) {
   const OpKind kind = op_named(op);
@@ -71,7 +73,7 @@ Value PythonProgram::pointwise(const std::string& op, const Operands& operands) 
                     std::to_string(operands.size()) + " are given",
                 op);
   Graph& g = open();
-  if (const auto extent = of_extents(kind, operands)) return wrap(*extent);
+  if (const auto extent = of_extents(g, kind, operands, [&](const Operand& o) { return id(o); })) return wrap(*extent);
   // A Python float or complex beside tensors of a lower class gets the default width, as in torch.
   bool any_tensor = false, any_inexact = false;
   for (const Operand& o : operands) {
