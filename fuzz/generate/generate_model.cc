@@ -70,19 +70,21 @@ std::vector<ValueId> FusionMaker::behind_columns(ValueId x) {
   return {end, pointwise(g_, OpKind::kSub, {x, reduce(g_, OpKind::kSum, x, {last}, {.keepdim = true})})};
 }
 
-// Parts of each row, divided by the largest of each; and these scales, without the axis of the parts.
+// Parts of each row, divided by the largest of each; and these scales, without the axis of the parts. Their length is given, or
+// their number: then the length is a quotient of sizes.
 std::vector<ValueId> FusionMaker::scaled_parts(ValueId x) {
   constexpr int64_t kParts[] = {2, 4, 8, 16, 32, 3, 12};
   const Extents extents = extents_of(x);
   const int64_t part = random_.pick(kParts), last = static_cast<int64_t>(extents.size());
   if (extents.back() % part != 0) return {};
+  const bool is_number = random_.one_in(2);
   Shape whole, split;
   for (int64_t e : extents) {
     whole.emplace_back(e);
     split.emplace_back(e);
   }
-  split.back() = Scalar(extents.back() / part);
-  split.emplace_back(random_.one_in(2) ? part : -1);
+  split.back() = Scalar(is_number ? part : extents.back() / part);
+  split.emplace_back(is_number ? -1 : part);
   const ValueId y = reshape(g_, x, split);
   const ValueId most = reduce(g_, OpKind::kMax, unary(g_, OpKind::kAbs, y), {last});
   const ValueId scale = add(g_, most, constant_of(g_, Dtype::kFloat, 1e-3));

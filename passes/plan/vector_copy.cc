@@ -104,7 +104,7 @@ bool divided(const KernelPlan& plan, StatementView& view, Form form, int64_t wid
     if (term.coefficient % width == 0) continue;
     const int64_t rest = width / std::gcd(width, term.coefficient);  // the coefficient brings its part of the width
     std::vector<ScalarParameter> product;
-    bool has_stride = false;
+    bool has_stride = false, has_quotient = false;
     const std::vector<AtomId> factors(term.factors.begin(), term.factors.end());
     if (divides_one(plan, view, factors, rest, needed)) continue;
     for (AtomId f : factors) {
@@ -115,11 +115,12 @@ bool divided(const KernelPlan& plan, StatementView& view, Form form, int64_t wid
       if (!p) continue;
       product.push_back(*p);
       has_stride |= static_cast<bool>(p->stride_of);
+      has_quotient |= atom.kind == AtomKind::kDigit;
     }
     if (product.empty()) return false;
     if (has_stride && plan.defects().has(Defect::kVectorStride)) continue;
-    if (factors.size() == 1 && algebra.atom(factors[0]).kind == AtomKind::kDigit) {
-      if (plan.defects().has(Defect::kQuotientUnchecked)) continue;
+    if (has_quotient && plan.defects().has(Defect::kQuotientUnchecked)) continue;
+    if (factors.size() == 1 && has_quotient) {
       if (auto fact = of_dividend(view, factors[0], rest)) {
         needed.insert(std::move(*fact));
         continue;
