@@ -108,8 +108,8 @@ class Finder {
     return true;
   }
 
-  // An output that may stand in a kernel with a reduction, and of which nothing but this op returns the operand. A kernel makes the operand:
-  // another reshape might be a view.
+  // An output that may stand in a kernel with a reduction, and of which nothing but this op returns the operand. A kernel makes
+  // the operand: another reshape might be a view.
   bool is_returned(OpId op) const {
     const ValueId result = g_[op].results[0];
     // A kernel with the operand and with what reads the view would wait for itself.

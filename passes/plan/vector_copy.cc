@@ -34,16 +34,22 @@ bool divides_each(const KernelPlan& plan, StatementView& view, AtomId id, int64_
   return true;
 }
 
+// The atom that a form is; none if it is a sum, a product or a number.
+std::optional<AtomId> as_atom(IndexAlgebra& algebra, Form form) {
+  const auto terms = algebra.terms(form);
+  if (algebra.constant_part(form) != 0 || terms.size() != 1 || terms[0].coefficient != 1 ||
+      terms[0].factors.size() != 1)
+    return std::nullopt;
+  return terms[0].factors[0];
+}
+
 // The scalar of the program that an atom is, if that is a quotient: the launch computes it anyhow.
 std::optional<ScalarParameter> quotient_of(StatementView& view, AtomId atom) {
   const Graph& g = view.symbols.graph();
   for (OpId id : g[Graph::body()].ops) {
     const Op& op = g[id];
     if (op.kind != OpKind::kFloorDiv || g.is_tensor(op.results[0]) || g[op.results[0]].dtype != Dtype::kIndex) continue;
-    const auto terms = view.algebra.terms(view.symbols.of(op.results[0]));
-    if (view.algebra.constant_part(view.symbols.of(op.results[0])) == 0 && terms.size() == 1 &&
-        terms[0].coefficient == 1 && terms[0].factors == std::vector<AtomId>{atom})
-      return ScalarParameter{op.results[0], {}, 0};
+    if (as_atom(view.algebra, view.symbols.of(op.results[0])) == atom) return ScalarParameter{op.results[0], {}, 0};
   }
   return std::nullopt;
 }
@@ -54,11 +60,9 @@ std::optional<Divisibility> of_dividend(StatementView& view, AtomId atom, int64_
   const AtomView quotient = view.algebra.atom(atom);
   if (quotient.range) return std::nullopt;  // it is a remainder too
   const auto by = view.algebra.constant_value(quotient.divisor);
-  const auto terms = view.algebra.terms(quotient.whole);
-  if (!by || *by < 1 || (*by & (*by - 1)) != 0 || *by > kMostDivisor / width || terms.size() != 1 ||
-      view.algebra.constant_part(quotient.whole) != 0 || terms[0].coefficient != 1 || terms[0].factors.size() != 1)
-    return std::nullopt;
-  const AtomView whole = view.algebra.atom(terms[0].factors[0]);
+  const auto dividend = as_atom(view.algebra, quotient.whole);
+  if (!by || *by < 1 || (*by & (*by - 1)) != 0 || *by > kMostDivisor / width || !dividend) return std::nullopt;
+  const AtomView whole = view.algebra.atom(*dividend);
   if (whole.kind != AtomKind::kSymbol) return std::nullopt;
   const auto p = parameter_of(view.symbols.graph(), whole.id);
   return p ? std::optional(Divisibility{width * *by, {*p}}) : std::nullopt;

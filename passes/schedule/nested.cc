@@ -75,14 +75,11 @@ Heuristics nested_choose(const ScheduleView& view) {
   const auto space = *ReductionSpace::find_with_parts(view.fusion, why);
   const ReductionAccess access = find_access(view, space);
   const Parts parts = *parts_of(view, space, access, why);
-  std::string names;
-  for (const auto* list : {&access.loads, &access.stores})
-    for (const std::string& name : *list) names += (names.empty() ? "" : ",") + name;
   Heuristics h{.scheduler = "nested", .choices = {}};
   h.set("axes", "inner");
   h.set("form", "registers");
   h.set("vector", access.vector);
-  h.set("in_vectors", names.empty() ? "," : names);
+  h.set("in_vectors", listed_in_vectors(access));
   h.set("merge", "parts");
   h.set("lanes", view.device.warp);
   h.set("part", parts.lanes);

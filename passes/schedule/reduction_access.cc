@@ -333,6 +333,14 @@ std::optional<std::string> turned_declines(const ScheduleView& view, const Reduc
          " is large and lies along another axis than the rest; a kernel of its own turns it sooner";
 }
 
+std::string listed_in_vectors(const ReductionAccess& access) {
+  std::string names;
+  if (access.vector > 1)
+    for (const auto* list : {&access.loads, &access.stores})
+      for (const std::string& name : *list) names += (names.empty() ? "" : ",") + name;
+  return names.empty() ? "," : names;
+}
+
 ReductionAccess find_access(const ScheduleView& view, const ReductionSpace& space) { return Finder(view, space).run(); }
 
 std::vector<DomainId> kept_beside(const ReductionSpace& space, const ReductionAccess& access) {

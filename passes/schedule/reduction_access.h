@@ -33,6 +33,8 @@ struct ReductionAccess {
   bool merges_first = false;
 };
 
+// The names of what is read and stored in vectors, as heuristics list them: separated by commas, and a comma if there is none.
+std::string listed_in_vectors(const ReductionAccess& access);
 ReductionAccess find_access(const ScheduleView& view, const ReductionSpace& space);
 // Why a kernel of its own should turn a large full tensor, of which neighbouring threads would read or store single elements:
 // a lower-case clause. Nothing if there is none.

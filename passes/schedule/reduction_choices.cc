@@ -41,9 +41,11 @@ class Chooser : public ReductionFacts {
   }
 
   Heuristics in_strips(bool may_slice) {
-    const int64_t of_runs = may_slice ? lanes_of_runs() : 0;
-    if (const int64_t lanes = may_slice && !of_runs ? lanes_of_short_row(2) : of_runs) return in_lanes(lanes);
-    const int64_t accesses = std::max<int64_t>(ceil_div(sizes_.row, access_.vector), 1), warp = view_.device.warp;
+    if (may_slice)
+      for (const int64_t lanes : {lanes_of_runs(), lanes_of_short_row(2)})
+        if (lanes > 0) return in_lanes(lanes);
+    const int64_t accesses = std::max<int64_t>(ceil_div(sizes_.row, access_.vector), 1);
+    const int64_t warp = view_.device.warp;
     const bool is_longest = accesses >= kManyAccesses && !has_moments();
     const bool is_found_again = !may_slice && finds_rows_again();
     const int64_t most = may_slice ? kSlicedStripThreads : is_longest ? kLongestStripThreads : kStripThreads;
@@ -451,14 +453,10 @@ class Chooser : public ReductionFacts {
   }
 
   Heuristics plan(std::string_view form, const Block& b) {
-    std::string names;
-    if (access_.vector > 1)
-      for (const auto* list : {&access_.loads, &access_.stores})
-        for (const std::string& name : *list) names += (names.empty() ? "" : ",") + name;
     h_.set("axes", is_inner() ? "inner" : "outer");
     h_.set("form", form);
     h_.set("vector", access_.vector);
-    h_.set("in_vectors", names.empty() ? "," : names);
+    h_.set("in_vectors", listed_in_vectors(access_));
     h_.set("merge", access_.merges_first ? "first" : "last");
     const std::pair<std::string_view, int64_t> numbers[] = {
         {"lanes", b.lanes},     {"warps", b.warps},     {"chunks", b.chunks},       {"unroll", b.unroll},

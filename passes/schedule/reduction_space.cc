@@ -219,9 +219,25 @@ std::vector<ValueId> reductions_of(const Graph& g, std::string& why) {
 }  // namespace
 
 std::optional<ReductionSpace> ReductionSpace::find(const Graph& g, std::string& why) {
+  return find_beside(g, Others::kNone, why);
+}
+
+std::optional<ReductionSpace> ReductionSpace::find_with_parts(const Graph& g, std::string& why) {
+  return find_beside(g, Others::kParts, why);
+}
+
+std::optional<ReductionSpace> ReductionSpace::find_beside(const Graph& g, Others others, std::string& why) {
   ReductionSpace space;
   space.reductions = reductions_of(g, why);
-  if (space.reductions.empty() || !space.find_axes(g, why) || !space.sort_tensors(g, why)) return std::nullopt;
+  if (space.reductions.empty()) return std::nullopt;
+  // The reference has the most axes. Beside parts it reduces the most, as a part keeps what it does not reduce.
+  const auto axes_of = [&](ValueId v) {
+    return std::ranges::count_if(g.tensor_of(v).logical, [&](DomainId d) {
+      return others == Others::kParts ? g[d].iter_type == IterType::kReduction : is_counted(g, d);
+    });
+  };
+  const ValueId main = *std::ranges::max_element(space.reductions, {}, axes_of);
+  if (!space.find_axes_of(g, main, others, why) || !space.sort_tensors(g, why)) return std::nullopt;
   space.is_of_columns_.assign(g.values.size(), false);
   space.find_passes(g);
   return space;
@@ -246,34 +262,6 @@ std::optional<ReductionSpace> ReductionSpace::find_with_columns(const Graph& g, 
   }
   if (!first_why.empty()) why = first_why;
   return std::nullopt;
-}
-
-std::optional<ReductionSpace> ReductionSpace::find_with_parts(const Graph& g, std::string& why) {
-  ReductionSpace space;
-  space.reductions = reductions_of(g, why);
-  if (space.reductions.empty()) return std::nullopt;
-  const auto reduced_axes = [&](ValueId v) {
-    return std::ranges::count(g.tensor_of(v).logical, IterType::kReduction, [&](DomainId d) { return g[d].iter_type; });
-  };
-  const ValueId main = *std::ranges::max_element(space.reductions, {}, reduced_axes);
-  if (!space.find_axes_of(g, main, Others::kParts, why) || !space.sort_tensors(g, why)) return std::nullopt;
-  space.is_of_columns_.assign(g.values.size(), false);
-  space.find_passes(g);
-  return space;
-}
-
-bool ReductionSpace::find_axes(const Graph& g, std::string& why) {
-  size_t most = 0;
-  ValueId main;
-  for (ValueId v : reductions) {
-    const auto& axes = g.tensor_of(v).logical;
-    const auto count = static_cast<size_t>(std::ranges::count_if(axes, [&](DomainId d) { return is_counted(g, d); }));
-    if (!main || count > most) {
-      main = v;
-      most = count;
-    }
-  }
-  return find_axes_of(g, main, Others::kNone, why);
 }
 
 bool ReductionSpace::find_axes_of(const Graph& g, ValueId main, Others others, std::string& why) {
@@ -312,11 +300,8 @@ bool ReductionSpace::find_axes_of(const Graph& g, ValueId main, Others others, s
     if (is_part) part = own;
     (is_part ? parts : columns).push_back(v);
   }
-  const auto is_other = [](const std::vector<ValueId>& list) {
-    return [&list](ValueId v) { return std::ranges::count(list, v) > 0; };
-  };
-  std::erase_if(reductions, is_other(columns));
-  std::erase_if(reductions, is_other(parts));
+  std::erase_if(reductions,
+                [&](ValueId v) { return std::ranges::count(columns, v) + std::ranges::count(parts, v) > 0; });
   if (others == Others::kColumns && columns.empty()) {
     why = "nothing is reduced over the axes that " + place(g, reference) + " keeps";
     return false;

@@ -69,9 +69,9 @@ class ReductionSpace {
   bool is_of_columns(ValueId v) const { return is_of_columns_[v.index]; }
 
  private:
-  bool find_axes(const Graph& g, std::string& why);
   // Which other reductions there may be, beside those of all reduced axes.
   enum class Others : uint8_t { kNone, kColumns, kParts };
+  static std::optional<ReductionSpace> find_beside(const Graph& g, Others others, std::string& why);
   bool find_axes_of(const Graph& g, ValueId main, Others others, std::string& why);
   bool sort_columns(const Graph& g, std::string& why);
   bool sort_tensors(const Graph& g, std::string& why);
