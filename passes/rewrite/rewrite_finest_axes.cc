@@ -409,11 +409,15 @@ std::optional<Graph> refined(const Graph& g) {
   } catch (const NotYetKnown&) {
     return std::nullopt;
   }
-  // Without the reshapes between, an output may turn out to be an expanded broadcast, which overwrites nothing.
-  for (const OutputRef& out : outputs(now))
-    if (out.alias && now.is_tensor(out.value) &&
-        std::ranges::any_of(now.tensor_of(out.value).logical, [&](DomainId d) { return bool(now[d].expanded); }))
+  // Without the reshapes between, an output may turn out to be an expanded broadcast, or only sizes tell whether it is one.
+  // Such an output overwrites nothing.
+  const auto may_be_expanded = [&](DomainId d) { return now[d].expanded || now[d].iter_type == IterType::kSymbolic; };
+  for (const OutputRef& out : outputs(now)) {
+    if (!out.alias || !now.is_tensor(out.value)) continue;
+    const Tensor& t = now.tensor_of(out.value);
+    if (std::ranges::any_of(t.logical, may_be_expanded) || std::ranges::any_of(root_of(t), may_be_expanded))
       return std::nullopt;
+  }
   return compacted(std::move(now));
 }
 

@@ -85,6 +85,8 @@ std::optional<Heuristics> moved(const Heuristics& h, Move move, bool up) {
   if (keeps_columns && move.against == "chunks" && !is_part) return std::nullopt;
   if (has_columns && std::ranges::count(kOfRows, move.key) > 0 && (keeps_columns || move.key == "rows"))
     return std::nullopt;
+  // A warp takes parts of rows side by side, and a block one row.
+  if (h.has("part") && (move.key == "lanes" || move.key == "rows")) return std::nullopt;
   // Wider vectors than the scheduler's own have no proof.
   if (move.key == "vector" && up) return std::nullopt;
   // Where a row is walked by single warps, their number has no meaning.
@@ -97,6 +99,9 @@ std::optional<Heuristics> moved(const Heuristics& h, Move move, bool up) {
   // A scheduler reuses loads only where inputs lack the outer axes.
   if (move.key == "reuse" && find_number(result, "reuse") && h.number("reuse") == 1) return std::nullopt;
   if (!scale(result, move.key, up)) return std::nullopt;
+  // The lanes of a part read all of it at once.
+  if (move.key == "vector" && h.has("part") && (!scale(result, "part", !up) || result.number("part") > kWarp))
+    return std::nullopt;
   if (!move.against.empty() && !scale(result, move.against, !up)) return std::nullopt;
   // Fewer lanes of a row leave the others of their warp to further rows. Rows of several warps or blocks have whole warps.
   if (move.key == "lanes" && !move.against.empty()) {

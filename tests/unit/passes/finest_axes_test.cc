@@ -291,6 +291,22 @@ TEST(FinestAxes, OverwrittenInputsHoldTheirAxes) {
   EXPECT_EQ(refined(x + r + "  output %y alias %x\n"), "unchanged");
 }
 
+// Of split axes nobody knows whether they are broadcasts, and so of what is computed of them.
+TEST(FinestAxes, WhatMayBeABroadcastOverwritesNothing) {
+  const std::string ops = R"(  %n, %k = size
+  %x = input f32[2, %n]
+  %old = input f32[%k]
+  %n8 = floor_div %n, 8
+  %y = neg %x
+  %t = max %y over [1]
+  %r = reshape %y to [2, 8, %n8]
+  %s = sum %r over [2]
+  output %s
+)";
+  EXPECT_NE(refined(ops + "  output %t\n"), "unchanged");
+  EXPECT_EQ(refined(ops + "  output %t alias %old\n"), "unchanged");
+}
+
 TEST(FinestAxes, WithoutAReductionNothingMoves) {
   EXPECT_EQ(refined(R"(  %n, %c = size
   %c4 = floor_div %c, 4

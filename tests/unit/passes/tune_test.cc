@@ -134,6 +134,22 @@ TEST(Neighbours, HaveNoBlockThatIsTooLarge) {
   for (const Heuristics& next : neighbours(h)) EXPECT_LE(next.number("threads"), 1024) << text(next);
 }
 
+TEST(Neighbours, OfRowsWithPartsReadAPartAtOnce) {
+  Heuristics h = kept_row();
+  h.scheduler = "nested";
+  h.set("part", 8);
+  const auto all = neighbours(h);
+  EXPECT_EQ(all.size(), 3u);  // half as wide, more warps, fewer warps
+  for (const Heuristics& next : all) {
+    EXPECT_EQ(next.number("part") * next.number("vector"), 32) << text(next);
+    EXPECT_EQ(next.number("lanes") * next.number("warps") * next.number("chunks") * next.number("vector"), 1024)
+        << text(next);
+  }
+  for (Heuristic& c : h.choices)
+    if (c.key == "part") c.number = 32;
+  EXPECT_EQ(neighbours(h).size(), 2u);
+}
+
 TEST(Neighbours, OfNoChoicesAreNone) { EXPECT_TRUE(neighbours({.scheduler = "unfused", .choices = {}}).empty()); }
 
 }  // namespace
