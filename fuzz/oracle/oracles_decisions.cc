@@ -13,6 +13,7 @@
 #include "fuzz/oracle/planned.h"
 #include "ir/canonical/canonical.h"
 #include "ir/domain/domain.h"
+#include "passes/automatic/cut_views.h"
 #include "passes/schedule/apply_steps.h"
 #include "passes/schedule/reduction_space.h"
 #include "passes/segment/own_memory.h"
@@ -210,13 +211,12 @@ class Laws {
     return steps;
   }
 
-  // A value that is stored over an input lies in the input's memory.
+  // A view lies in the memory that it is taken of, and a value that is stored over an input in the input's.
   MemoryClasses memory_of_values() const {
-    MemoryClasses memory = c_.automatic->memory;
-    for (const Segment& s : c_.segmentation.segments)
-      for (const Crossing& c : s.outputs)
-        if (const auto it = memory.find(c.alias); it != memory.end()) memory[c.value] = MemoryClass(it->second);
-    return memory;
+    const Defects& defects = run_.options().defects;
+    const CutViews views(g_, CutViews::of(g_, c_.segmentation), SizeClasses(g_, sizes_, defects), c_.automatic->memory,
+                         defects);
+    return views.memory_in(c_.segmentation);
   }
 
   // A kernel that may begin early waits before all else, and no load of it may be moved in front of the wait.
