@@ -57,6 +57,7 @@ class Chooser : public ReductionFacts {
     // A few blocks alone on the GPU: each takes all threads that it can have.
     if (!may_slice && leaves_most_idle() && !has_moments())
       lanes = std::clamp(power_of_two_from(ceil_div(accesses, kUnroll)), warp, view_.device.block_threads);
+    if (may_slice && has_moments() && has_full_vectors()) lanes = std::min(lanes, lanes_of_one_wave());
     int64_t slices = 1;
     const bool waits = may_slice && are_awaited(view_.fusion, space_);
     if (may_slice && sizes_.rows < 2 * view_.device.multiprocessors) {
@@ -210,11 +211,11 @@ class Chooser : public ReductionFacts {
     } else {
       while (warps * lanes < most_threads && ceil_div(sizes_.row, warps * kUnroll) > 1) warps *= 2;
       // A few blocks of a second wave would leave most multiprocessors idle: [320, 42708] in f16 took 17.5 µs in 668 blocks
-      // of 256 threads on an H100, of which it holds 528, and 14.5 in blocks of 128.
-      const auto held_of = [&](int64_t w) {
-        return view_.device.multiprocessors * blocks_of_multiprocessor(lanes * w);
-      };
-      if (warps > 1 && blocks > held_of(warps) && 2 * blocks <= 3 * held_of(warps)) warps /= 2;
+      // of 256 threads on an H100, and 14.5 in blocks of 128. So did short columns in many waves: [40, 120000] in f32 took 10.8
+      // and 8.7 µs on an H200, [560, 50000] 31.9 and 29.9.
+      const int64_t wave = view_.device.multiprocessors * blocks_of_multiprocessor(lanes * warps);
+      const bool is_short_and_wide = sizes_.row <= kShortColumn && access_.vector * bytes_of_loads() > kNarrowestBytes;
+      if (warps > 1 && blocks > wave && (is_short_and_wide || 2 * blocks <= 3 * wave)) warps /= 2;
       // Narrow accesses leave registers for more: [2432, 25314] in bf16 took 57.5 µs by blocks of 128 threads, and 47.6 by 256.
       const int64_t each = ceil_div(blocks, view_.device.multiprocessors);
       while (access_.vector * bytes_of_loads() <= kNarrowBytes && 2 * warps * lanes <= most_threads &&
@@ -240,7 +241,6 @@ class Chooser : public ReductionFacts {
     }
     const int64_t unroll = std::min(most_unroll, power_of_two_from(ceil_div(sizes_.row, warps * slices)));
     const bool is_awaited = waits && slices > 1;
-    // Threads of slices need more registers for their loads than many blocks of a multiprocessor leave them.
     return plan("passes", {.lanes = lanes,
                            .warps = warps,
                            .unroll = unroll,
@@ -399,8 +399,10 @@ class Chooser : public ReductionFacts {
     for (int64_t elements : elements_of_thread(cluster, kept)) {
       const int64_t most = std::max<int64_t>(elements / access_.vector, 1);
       int64_t chunks = std::min(most, power_of_two_from(accesses_of_warp()));
-      const auto warps = warps_of_row(chunks, kept.bytes);
+      auto warps = warps_of_row(chunks, kept.bytes);
       if (!warps || (elements < kLeastElements && *warps * view_.device.warp > kThreadsOfFewRows)) continue;
+      if (cluster == 0 && is_for_one_warp(*warps, chunks) && warps_of_row(2 * chunks, kept.bytes))
+        warps = 1, chunks *= 2;
       // Rows of several warps would wait for one another in the barriers of a block, and those of clusters are few.
       const bool is_alone = *warps > 1 || cluster > 0;
       const auto [lanes, threads] = is_alone ? ThreadsOfRows{view_.device.warp, view_.device.warp} : threads_of_rows();

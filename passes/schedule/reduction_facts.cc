@@ -92,13 +92,25 @@ int64_t ReductionFacts::lanes_of_runs() const {
 
 bool ReductionFacts::is_for_half_warps() const {
   const int64_t half = view_.device.warp / 2, accesses = ceil_div(sizes_.row, access_.vector);
-  return access_.vector <= 2 && accesses > half && accesses <= 3 * half &&
-         sizes_.rows > view_.device.multiprocessors * view_.device.threads / half;
+  const int64_t held = view_.device.multiprocessors * view_.device.threads;
+  if (accesses <= half || accesses > 3 * half) return false;
+  return access_.vector <= 2 ? sizes_.rows > held / half : accesses > 2 * half && sizes_.rows > held / (2 * half);
 }
 
 ThreadsOfRows ReductionFacts::threads_of_rows() const {
   if (stores_rows()) return {is_for_half_warps() ? view_.device.warp / 2 : view_.device.warp, kThreadsOfKeptRows};
   return threads_of_read_rows(sizes_.row, access_.vector, sizes_.row * bytes_of_loads(), view_.device);
+}
+
+bool ReductionFacts::is_for_one_warp(int64_t warps, int64_t accesses) const {
+  return warps == 2 && !stores_rows() && accesses * access_.vector <= kElementsOfOneWarp;
+}
+
+int64_t ReductionFacts::lanes_of_one_wave() const {
+  const int64_t held = view_.device.multiprocessors * (view_.device.registers / kRegistersOfMoments);
+  int64_t lanes = kSlicedStripThreads;
+  while (lanes > view_.device.warp && sizes_.rows > held / lanes) lanes /= 2;
+  return sizes_.rows > held / lanes ? 2 * view_.device.warp : lanes;
 }
 
 bool ReductionFacts::exchanges_twice() const { return space_.passes > 2 && kept_bytes(view_.fusion, space_) <= 4; }

@@ -50,13 +50,21 @@ class ReductionFacts {
   int64_t blocks_of_columns(int64_t lanes) const;
   // Whether half a warp takes a row that is stored, by up to three narrow accesses of a lane, as it exchanges in one step
   // less, and rows fill the GPU by warps more than once. A layer norm of [59937, 62] in f16 took 14.4 µs by warps on an
-  // H100, and 11.5 by halves; [8064, 35] in f32 took no less.
+  // H100, and 11.5 by halves; [8064, 35] in f32 took no less. Wider accesses take three of half a warp sooner than two of a warp with
+  // a quarter idle: rms norm of [9600, 320] in f16 took 10.1 µs by warps on an H200, and 9.1 by halves.
   bool is_for_half_warps() const;
   // The lanes of a row that lies in a few short runs: those that read one run. Their neighbours read the run behind it in memory,
   // which is of the next row, and each thread reads the runs of its row one after another. The windows of average pooling are
   // such rows. 0 for others.
   int64_t lanes_of_runs() const;
   ThreadsOfRows threads_of_rows() const;
+  // Whether one warp takes a row that is only read sooner than two of so many accesses a thread, which exchange behind a barrier: on
+  // an H200, moments of [1680, 448] in f16 took 5.3 µs by two warps of one access, and 4.4 by one of two. But [1152, 1856] took 5.8 by
+  // two of four, and 6.1 by one of eight.
+  bool is_for_one_warp(int64_t warps, int64_t accesses) const;
+  // The most lanes by which the moments of all rows are on the GPU at once, if single warps are few enough for that. On an H200,
+  // those of [1732, 17480] in f32 took 43.4 µs by 256 lanes, 37.6 by 64 and 45.0 by 32; of [4100, 20480] 96.8, 86.5 and 85.3.
+  int64_t lanes_of_one_wave() const;
   // Whether two exchanges in each row cost more than the other blocks of a multiprocessor would gain: layer norm of
   // [1271, 30528] in f32 took 119 µs in clusters of eight on an H100, 116 in those of two, and 112 in single blocks.
   bool exchanges_twice() const;

@@ -156,6 +156,50 @@ std::optional<Turned> turned(const Prepared& p, std::optional<size_t> only = {})
   return best ? std::optional(*best) : std::nullopt;
 }
 
+// The tensors that share an axis with the reference.
+std::vector<std::string> reached(const Prepared& p) {
+  std::vector<std::string> result = p.along_reference();
+  std::erase_if(result, [&](const std::string& name) {
+    const auto it = p.once.places.find(name);
+    return it != p.once.places.end() && std::ranges::none_of(it->second, is_number);
+  });
+  return result;
+}
+
+bool are_neighbours(const Graph& g, ValueId a, ValueId b) {
+  const auto reads = [&](ValueId reader, ValueId v) { return std::ranges::count(g[g[reader].def].operands, v) > 0; };
+  return reads(a, b) || reads(b, a) || g[a].def == g[b].def ||
+         std::ranges::any_of(g[g[a].def].operands, [&](ValueId v) {
+           return v && g.is_tensor(v) && g[g[v].def].kind == OpKind::kInput && reads(b, v);
+         });
+}
+
+// Takes off the list what steps from neighbour to neighbour reach from the head.
+std::vector<std::string> take_connected(const StepWriter& w, const std::string& head, std::vector<std::string>& left) {
+  std::vector<std::string> result;
+  std::vector<ValueId> met = {w.tensor(head)};
+  for (size_t i = 0; i < met.size(); ++i)
+    std::erase_if(left, [&](const std::string& name) {
+      const ValueId v = w.tensor(name);
+      if (!are_neighbours(w.graph(), met[i], v)) return false;
+      met.push_back(v);
+      result.push_back(name);
+      return true;
+    });
+  return result;
+}
+
+// A copy that is to go through shared memory and which nothing but single elements connects with the reference, whose loops do not
+// spread to it.
+std::optional<std::string> find_unconnected(const Prepared& p, const Turned& t) {
+  std::vector<std::string> left = reached(p);
+  take_connected(p.w, p.reference, left);
+  for (const auto* list : {&t.loads, &t.stores})
+    for (const std::string& copy : *list)
+      if (std::ranges::count(left, copy) > 0) return copy;
+  return std::nullopt;
+}
+
 // The bytes of an element of each copy that goes through shared memory.
 int64_t bytes_of(const Prepared& p, const Turned& t) {
   int64_t bytes = 0;
@@ -198,7 +242,7 @@ class TransposeWriter {
     std::string inside;
     std::tie(block, inside) = writer_.split(y, block, 1, "g", "o");
     writer_.reorder(y, {block, inside, rows, columns});
-    if (const auto all = reached(); !all.empty()) writer_.transform_like(y, all);
+    if (const auto all = reached(p); !all.empty()) writer_.transform_like(y, all);
     p.follow_readers();
     for (const Group& group : groups()) {
       write_threads(group.head);
@@ -239,18 +283,8 @@ class TransposeWriter {
     return std::ranges::count(turned_->loads, name) > 0 || std::ranges::count(turned_->stores, name) > 0;
   }
 
-  // The tensors that share an axis with the reference.
-  std::vector<std::string> reached() const {
-    std::vector<std::string> result = p.along_reference();
-    std::erase_if(result, [&](const std::string& name) {
-      const auto it = p.once.places.find(name);
-      return it != p.once.places.end() && std::ranges::none_of(it->second, is_number);
-    });
-    return result;
-  }
-
   std::vector<std::string> along_without_turned() const {
-    std::vector<std::string> result = reached();
+    std::vector<std::string> result = reached(p);
     std::erase_if(result, [&](const std::string& name) { return is_turned(name); });
     return result;
   }
@@ -274,22 +308,9 @@ class TransposeWriter {
 
   // The reference and what it reaches, then what a turned copy alone connects with it.
   std::vector<Group> groups() const {
-    const Graph& g = writer_.graph();
     std::vector<std::string> left = along_without_turned();
     std::vector<Group> result;
-    const auto take = [&](const std::string& head) {
-      Group group{head, {}};
-      std::vector<ValueId> met = {writer_.tensor(head)};
-      for (size_t i = 0; i < met.size(); ++i)
-        std::erase_if(left, [&](const std::string& name) {
-          const ValueId v = writer_.tensor(name);
-          if (!are_neighbours(g, met[i], v)) return false;
-          met.push_back(v);
-          group.others.push_back(name);
-          return true;
-        });
-      result.push_back(std::move(group));
-    };
+    const auto take = [&](const std::string& head) { result.push_back({head, take_connected(writer_, head, left)}); };
     take(p.reference);
     const auto take_all = [&](const auto& is_head) {
       for (auto head = std::ranges::find_if(left, is_head); head != left.end();
@@ -316,14 +337,6 @@ class TransposeWriter {
     for (DomainId d : loop_of(g.tensor_of(writer_.tensor(name))))
       (g[d].iter_type == IterType::kBroadcast ? result.broadcasts : result.own).push_back(g[d].name);
     return result;
-  }
-
-  static bool are_neighbours(const Graph& g, ValueId a, ValueId b) {
-    const auto reads = [&](ValueId reader, ValueId v) { return std::ranges::count(g[g[reader].def].operands, v) > 0; };
-    return reads(a, b) || reads(b, a) || g[a].def == g[b].def ||
-           std::ranges::any_of(g[g[a].def].operands, [&](ValueId v) {
-             return v && g.is_tensor(v) && g[g[v].def].kind == OpKind::kInput && reads(b, v);
-           });
   }
 
   // Threads take the rows of the tile, and the chunks of a row.
@@ -486,6 +499,8 @@ std::optional<std::string> transpose_declines(const ScheduleView& view) {
            g[reference_of(view)].name;
   if (auto copy = lies_along_another(*prepared_of(view)))
     return "%" + *copy + " lies along axes of another tensor than the output %" + g[reference_of(view)].name;
+  if (auto copy = find_unconnected(*prepared_of(view), *found))
+    return "nothing but single elements connects %" + *copy + " with the output %" + g[reference_of(view)].name;
   if (kLeastTile * kLeastTile * bytes_of(*prepared_of(view), *found) > view.device.shared_block_bytes)
     return "the tiles of " + std::to_string(found->count()) +
            " inputs and outputs do not fit in the shared memory of a block";

@@ -35,6 +35,13 @@ TEST(KeptRows, RowsThatAreOnTheGpuAtOnceDoTheSame) {
   EXPECT_EQ(first({.rows = 132 * 8 + 1, .accesses = 4, .vector = 8, .bytes = 2}), 16);
 }
 
+TEST(KeptRows, NarrowAccessesOfRowsAtOnceAreMore) {
+  const KeptRows norm{.rows = 488, .accesses = 90, .vector = 1, .bytes = 2, .stores_rows = true};
+  EXPECT_EQ(first(norm), 8);
+  EXPECT_EQ(first({.rows = 1664, .accesses = 19, .vector = 1, .bytes = 2, .stores_rows = true}), 16);
+  EXPECT_EQ(first({.rows = 16640, .accesses = 19, .vector = 1, .bytes = 2, .stores_rows = true}), 32);
+}
+
 TEST(KeptRows, ManyRowsTakeAsManyElementsAsThreadsShouldLoad) {
   EXPECT_EQ(
       first({.rows = 16384, .accesses = 16, .vector = 8, .bytes = 2, .has_full_vectors = true, .stores_rows = true}),

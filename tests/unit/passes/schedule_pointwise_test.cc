@@ -55,6 +55,30 @@ TEST(Pointwise, AnInputThatIsNotAlignedIsReadElementByElement) {
   EXPECT_EQ(p.choice("%b_in"), 0);
 }
 
+// A thread walks a short axis along which another input lies, and reads what lies side by side.
+TEST(Pointwise, AShortAxisOfATransposeIsWalked) {
+  const auto plan = [](int64_t m, int64_t n, const char* dtype) {
+    std::string program = replaced(program_text("plus_transposed"), "TYPE", dtype);
+    return plan_of(program.substr(0, program.find("inputs")), contiguous({{m, n}, {n, m}}));
+  };
+  const auto walks = [](const Planned& p) {
+    return text(p.compiled.automatic->decisions.at(0).heuristics).find("walk i0") != std::string::npos;
+  };
+  Planned p = plan(12, 74880, "f32");
+  ASSERT_EQ(p.scheduler(), "pointwise") << p.why("pointwise");
+  EXPECT_TRUE(walks(p));
+  EXPECT_EQ(p.choice("vector"), 1);
+  EXPECT_EQ(p.choice("unroll"), 16);
+  // What lies along the other axis is moved by 4 bytes.
+  p = plan(13, 76306, "bf16");
+  EXPECT_TRUE(walks(p));
+  EXPECT_EQ(p.vectors(), (std::map<int64_t, int>{{4, 2 * 2}}));
+  EXPECT_EQ(plan(3, 74880, "f64").choice("vector"), 1);
+  // Too few threads, and too long an axis.
+  EXPECT_FALSE(walks(plan(12, 9000, "f32")));
+  EXPECT_FALSE(walks(plan(15, 74880, "f64")));
+}
+
 TEST(Pointwise, StridesThatAVectorDoesNotDivideNarrowIt) {
   constexpr const char* kProgram = R"(fusion @f {
   %m, %n = size

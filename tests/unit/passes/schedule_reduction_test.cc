@@ -87,6 +87,29 @@ TEST(ReductionScheduler, ChoosesBySize) {
             "slices 528 threads 256 blocks 4");
 }
 
+// Short columns in blocks of more than a wave: smaller blocks begin sooner.
+TEST(ReductionScheduler, ShortColumnsOfManyWavesHaveSmallBlocks) {
+  const std::string in_f32 = testing::replaced(kColumnSum, "bf16", "f32");
+  EXPECT_NE(ask("reduction", in_f32, {{40, 120000}}).find("lanes 16 warps 8 "), std::string::npos);
+  EXPECT_NE(ask("reduction", in_f32, {{40, 8000}}).find("warps 16 "), std::string::npos)
+      << ask("reduction", in_f32, {{40, 8000}});
+}
+
+// All rows of moments are on the GPU at once, if warps are few enough.
+TEST(ReductionScheduler, MomentsOfAllRowsRunAtOnce) {
+  const std::string moments =
+      "fusion @f {\n  %m, %n = size\n  %x = input f32[%m, %n] contiguous\n"
+      "  %mean, %m2, %count = welford %x over [1]\n  output %mean\n  output %m2\n}\n";
+  const auto lanes = [&](int64_t rows) {
+    const std::string choices = ask("reduction", moments, {{rows, 17480}});
+    return choices.substr(choices.find("lanes "), choices.find(" warps") - choices.find("lanes "));
+  };
+  EXPECT_EQ(lanes(400), "lanes 256");
+  EXPECT_EQ(lanes(1732), "lanes 64");
+  EXPECT_EQ(lanes(3000), "lanes 32");
+  EXPECT_EQ(lanes(60000), "lanes 64");
+}
+
 // The last blocks of two sums may differ, so an op that needs both makes all blocks wait, and the GPU must hold them at once.
 TEST(ReductionScheduler, BlocksThatWaitAreHeldAtOnce) {
   const auto joined = [](const std::string& axes, const std::string& reduction) {

@@ -32,7 +32,7 @@ TEST(Transpose, OddSizesHaveTilesWithoutVectors) {
 }
 
 TEST(Transpose, ShortVectorsHaveLargeTiles) {
-  const Planned p = expect_tiles(29260, 9920, {.vector = 4, .tile = 64, .rows = 16});
+  const Planned p = expect_tiles(29260, 9920, {.vector = 4, .tile = 64, .rows = 32});
   EXPECT_EQ(p.vectors(), (std::map<int64_t, int>{{8, 2 * 3}}));
 }
 
@@ -54,6 +54,34 @@ TEST(Transpose, ATensorAndItsTransposeAreReadOnceEach) {
   const Planned p = plan_of(kProgram, contiguous({{512, 512}}));
   ASSERT_EQ(p.scheduler(), "transpose") << p.why("transpose");
   EXPECT_EQ(p.vectors(), (std::map<int64_t, int>{{16, 2 * 3}}));
+}
+
+TEST(Transpose, NarrowVectorsTakeMoreThreads) {
+  expect_tiles(58176, 7634, {.vector = 2, .tile = 64, .rows = 16});
+  expect_tiles(174, 37786, {.vector = 2, .tile = 64, .rows = 16});
+  expect_tiles(7361, 32921, {.vector = 1, .tile = 64, .rows = 4});
+}
+
+// The loops of a tensor do not spread to another one by a single element.
+TEST(Transpose, DeclinesACopyThatSingleElementsConnect) {
+  constexpr const char* kProgram = R"(fusion @f {
+  %m, %n = size
+  %s = input i64[1] contiguous
+  %x = input f32[i0 iter %m, i1 iter %n] contiguous { allocation [i1, i0] }
+  %z = input f32[%m, %n] contiguous
+  %sb = broadcast %s mask [0, 1]
+  %y = add %x, %sb
+  %sc = broadcast %s mask [0, 1]
+  %w = mul %z, %sc
+  output %x alias %x
+  output %w alias %z
+  output %y
+}
+)";
+  auto inputs = contiguous({{1}, {500, 500}, {500, 500}});
+  inputs[1].strides = {1, 500};
+  const Planned p = plan_of(kProgram, inputs);
+  EXPECT_NE(p.why("transpose").find("nothing but single elements connects"), std::string::npos) << p.why("transpose");
 }
 
 TEST(Transpose, AxesThatStayInnermostNeedNoTile) {
