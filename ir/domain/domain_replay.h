@@ -2,7 +2,8 @@
 //
 // The caller gives pairs of axes that are the same position in both tensors. For each schedule transform of `from`
 // whose inputs have counterparts, the replay finds the same transform on `to` or makes it there. New domains get the
-// names of their counterparts, numbered if taken.
+// names of their counterparts, numbered if taken. A broadcast has its element at every index, so the counterpart of a
+// resize's output is the broadcast itself where that is the counterpart of its input.
 //
 // Invariants: the loops of `to` come in the order of their counterparts; loops without a counterpart follow in their
 // old order. If `to` has a transform already, its outputs keep their parallel types. Other schedule transforms of `to`

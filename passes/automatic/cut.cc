@@ -571,7 +571,12 @@ std::string part_name(const Graph& fusion, size_t index, size_t count) {
 
 std::vector<CutPart> cut(const Graph& fusion, const AutomaticOptions& options, PlanningWork& work) {
   std::vector<OpId> views = CutViews::find(fusion, options.defects);
-  if (!views.empty() && Cutter(fusion, options, work).takes_all()) views.clear();
+  // One kernel needs no views. A scheduler may take all, and its schedule be refused.
+  if (!views.empty()) {
+    Cutter whole(fusion, options, work);
+    if (whole.takes_all())
+      if (auto parts = whole.run(); parts.size() <= 1) return parts;
+  }
   return Cutter(fusion, options, work, std::move(views)).run();
 }
 

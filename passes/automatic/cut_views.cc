@@ -37,10 +37,6 @@ class Finder {
     // What meets results of reductions stands beside them in a kernel.
     for (size_t i = ops.size(); i-- > 0;)
       if (makes_tensor(g, ops[i])) mark(ops[i], meets_reduction_, g[ops[i]].results, g[ops[i]].operands);
-    // So does what is made of it on the side.
-    stands_beside_ = meets_reduction_;
-    for (OpId op : ops)
-      if (makes_tensor(g, op)) mark(op, stands_beside_, g[op].operands, g[op].results);
   }
 
   // By op: whether it is a reshape of what a kernel makes, without gaps and in the order of its axes, for other kernels.
@@ -108,8 +104,7 @@ class Finder {
     return true;
   }
 
-  // An output that may stand in a kernel with a reduction, and of which nothing but this op returns the operand. A kernel makes
-  // the operand: another reshape might be a view.
+  // An output, of which nothing but this op returns the operand. A kernel makes the operand: another reshape might be a view.
   bool is_returned(OpId op) const {
     const ValueId result = g_[op].results[0];
     // A kernel with the operand and with what reads the view would wait for itself.
@@ -120,7 +115,7 @@ class Finder {
     const OpId def = g_[from].def;
     if (times_returned_.at(result) > 1 || times_returned_.contains(from) || !makes_tensor(g_, def) ||
         may_be_by_aten_[from.index] || g_[def].kind == OpKind::kReshape || orders_.contains(from) ||
-        !stands_beside_[from.index] || is_read_by_aten(from))
+        is_read_by_aten(from))
       return false;
     const auto is_other = [&](OpId reader) {
       return reader != op && makes_tensor(g_, reader) && times_returned_.contains(g_[reader].results[0]) &&
@@ -135,7 +130,7 @@ class Finder {
   const Graph& g_;
   const Defects& defects_;
   const std::vector<std::vector<OpId>> readers_;
-  std::vector<bool> meets_reduction_, stands_beside_, may_be_by_aten_;  // by value
+  std::vector<bool> meets_reduction_, may_be_by_aten_;  // by value
   std::map<ValueId, int> times_returned_;
   std::set<ValueId> kept_apart_;           // outputs that overwrite inputs, and these inputs
   std::map<ValueId, MemoryOrder> orders_;  // of the views of inputs so far

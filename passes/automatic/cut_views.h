@@ -1,5 +1,6 @@
 // Reshapes and slices that a cut leaves to the host program, because their results lie in memory anyway: those of inputs
-// that kernels of reductions read, and those that return what such kernels make. Schedulers of reductions take no reshape and no slice.
+// that kernels of reductions read, and reshapes that return what kernels make. Schedulers of reductions take no reshape and no slice, and
+// no scheduler takes each reshape of what it makes.
 //
 //   %r = reshape %x to [%n, 32, %g];  %m = max %r over [2];  …  %y = reshape %d to [%n, %c];  output %y
 //   CutViews::find(fusion)   // %r and %y

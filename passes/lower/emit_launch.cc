@@ -67,7 +67,12 @@ class LaunchBuilder {
 
   ValueId extent(ValueId tensor, DomainId d) {
     if (g_[d].extent) return scalar(g_[d].extent);
-    return emit(open_.algebra, open_.of(tensor).extent(d));
+    const ValueId v = emit(open_.algebra, open_.of(tensor).extent(d));
+    if (const auto n = constant_integer(h(), v); n && *n < 0)
+      throw Error(ErrorCode::kUnsupportedSchedule,
+                  "the steps state facts by which this axis has a negative extent; state facts that a run can have",
+                  "%" + g_[tensor].name + "." + g_[d].name);
+    return v;
   }
 
   ValueId emit(IndexAlgebra& algebra, Form form) {

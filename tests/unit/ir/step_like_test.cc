@@ -105,6 +105,26 @@ TEST(StepLike, LoopsCrossAReshapeEitherWay) {
   EXPECT_EQ(refusal(up, "set_loop_domain %y like %c"), "E0302 %c");
 }
 
+// A broadcast has its element at every place of a joined axis.
+TEST(StepLike, ABroadcastTakesTheLoopOfAJoinedAxis) {
+  const Graph g = scheduled(R"(fusion @f {
+  %m = size
+  %x = input f32[%m, 3, 8]
+  %b = input f32[%m, 8]
+  %bc = neg %b
+  %bb = broadcast %bc mask [0, 1, 0]
+  %l = mul %x, %bb
+  %r = add %x, %bb
+  %c = cat [%l, %r] axis 1
+  output %c
+})",
+                            "split %c.i2 by 4 -> o, t\nsplit %c.i1 by 2 -> p, k\nset_loop_domain %r like %c\n"
+                            "set_loop_domain %bb like %r\nset_loop_domain %bc like %bb");
+  EXPECT_EQ(loops(g, "r"), "i0, p, k, o, t");
+  EXPECT_EQ(loops(g, "bb"), "i0, p broadcast, k broadcast, o, t");
+  EXPECT_EQ(loops(g, "bc"), "i0, p broadcast, k broadcast, o, t");
+}
+
 TEST(StepLike, LoopsCrossASliceWithItsOffset) {
   const std::string_view program =
       "fusion @f {\n %x = input f32[12]\n %c = exp %x\n %s = slice %c from [2] to [9] by [1]\n output %s\n}";
