@@ -1,7 +1,6 @@
 #include "passes/schedule/elementwise.h"
 
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <set>
 #include <utility>
@@ -14,22 +13,13 @@
 #include "passes/schedule/prepared.h"
 #include "passes/schedule/schedule_memo.h"
 #include "passes/schedule/vector_width.h"
+#include "passes/schedule/walked_axis.h"
 
 namespace fusebox {
 namespace {
 
 constexpr int64_t kMostUnroll = 4;
 constexpr int64_t kMostParts = 4;  // of an axis that each thread walks whole
-// A short axis along which an input lies is walked by each thread, if so many bytes of the input lie along it at most: the
-// cache holds them until the thread has read them all.
-constexpr int64_t kBytesOfWalk = 64;
-// Its elements are loaded together, up to so many. On an H200, [12, 74880] in f32 plus the transpose of the other took 6.7 µs
-// so, and 11.3 by vectors along the long axis; [13, 300000] took 14.2 by 16, 17.5 by 8 and 34.1.
-constexpr int64_t kMostWalkUnroll = 16;
-// Of an access to what lies along the other axis; wider ones leave fewer threads. [14, 131072] in f16 took 7.0 µs by 4 bytes, and
-// 8.0 by 8.
-constexpr int64_t kBytesOfWalkedAccess = 4;
-constexpr int64_t kThreadsOfWalk = 128;  // of each multiprocessor, at least
 
 // The loads without any of the outer axes, and with all others: their chunk serves all iterations of the loop over the outer
 // axes. A load that lacks an axis between them would be in the threads of its first element only.
@@ -284,43 +274,8 @@ DomainId choose_parts(const Graph& g, const FusionAxes& all, const std::vector<s
   return {};
 }
 
-// The short axis along which an input lies that has all axes of the reference, which lies along another: each thread walks it,
-// and reads what lies side by side. None if threads along the other axes are too few to fill the GPU.
-DomainId choose_walk(const ScheduleView& view, const FusionAxes& all, ValueId reference, double elements) {
-  const Graph& g = view.fusion;
-  const auto axes = logical_without_reductions(g, g.tensor_of(reference));
-  const auto innermost = [&](ValueId v) {
-    const auto order = axes_in_memory(g, v);
-    const auto it =
-        std::find_if(order.rbegin(), order.rend(), [&](DomainId d) { return g[d].iter_type != IterType::kBroadcast; });
-    return it == order.rend() ? DomainId() : *it;
-  };
-  const DomainId along = innermost(reference);
-  DomainId walk;
-  int64_t bytes = 0;
-  for (ValueId v : inputs(g)) {
-    if (!g.is_tensor(v)) continue;
-    const auto own = logical_without_reductions(g, g.tensor_of(v));
-    const DomainId inner = innermost(v);
-    const auto places = axes_along(g, all, reference, v);
-    DomainId axis;
-    bool is_full = true;
-    for (size_t i = 0; i < axes.size(); ++i) {
-      is_full = is_full && (places[i] || g[axes[i]].iter_type == IterType::kBroadcast);
-      if (places[i] && inner && own[*places[i]] == inner) axis = axes[i];
-    }
-    if (!is_full || !axis || axis == along || (walk && axis != walk)) continue;
-    walk = axis;
-    bytes = std::max<int64_t>(bytes, size_bytes(g[v].dtype));
-  }
-  if (!walk) return {};
-  const int64_t most = view.sizes.of(walk).most;
-  if (most < 2 || most * bytes > kBytesOfWalk) return {};
-  const double threads = elements / static_cast<double>(most);
-  return threads < static_cast<double>(kThreadsOfWalk * view.device.multiprocessors) ? DomainId() : walk;
-}
-
-void choose_launch(const ScheduleView& view, Heuristics& h, double chunks, int64_t unroll, int64_t walk_unroll) {
+void choose_launch(const ScheduleView& view, Heuristics& h, double chunks, int64_t unroll, const Walk& walk) {
+  if (walk) unroll = 1;
   const auto blocks = [&](int64_t threads) { return chunks / static_cast<double>(threads * unroll); };
   const auto wanted = static_cast<double>(2 * view.device.multiprocessors);
   while (unroll > 1 && blocks(128) < wanted) unroll /= 2;
@@ -328,7 +283,7 @@ void choose_launch(const ScheduleView& view, Heuristics& h, double chunks, int64
   if (blocks(threads) < wanted) threads = 128;
   while (threads > view.device.warp && chunks <= static_cast<double>(threads / 2)) threads /= 2;
   h.set("threads", threads);
-  h.set("unroll", unroll * walk_unroll);
+  h.set("unroll", unroll * walk.unroll);
 }
 
 // The loops that these heuristics give, whatever the widths of single copies are. The memo does not keep them.
@@ -476,25 +431,22 @@ Heuristics choose(const ScheduleView& view, std::string_view scheduler, int64_t 
   const Extent whole = extent_of(view, all);
   const int64_t widest = std::min<int64_t>(widest_stream(view, reference), kVectorBytes);
   const int64_t full = std::min({inner.divisor, kVectorBytes / widest, most});
-  const int64_t vector = are_halves_better(view, *axes, reference, full, widest, whole.most) ? full / 2 : full;
+  const Walk walk = scheduler == "pointwise" && !is_flat ? choose_walk(view, *axes, reference, full, widest) : Walk();
+  const bool has_halves = are_halves_better(view, *axes, reference, full, widest, whole.most);
+  const int64_t vector = walk ? walk.vector : has_halves ? full / 2 : full;
   h.set("axes", runs.empty() ? 0 : static_cast<int64_t>(runs.back().size()));
   h.set("vector", vector);
-  // Where a chunk is narrow, a thread takes several, to have as many bytes on their way.
-  const DomainId walk =
-      scheduler == "pointwise" && !is_flat ? choose_walk(view, *axes, reference, whole.most) : DomainId();
-  if (walk && vector > 1 && vector * widest > kBytesOfWalkedAccess)
-    return choose(view, scheduler, std::max<int64_t>(kBytesOfWalkedAccess / widest, 1));
   const DomainId parts = choose_parts(g, *axes, runs);
-  const int64_t walked = walk ? view.sizes.of(walk).most : 1;
+  const int64_t walked = walk ? view.sizes.of(walk.axis).most : 1;
   const int64_t count = parts ? *constant_integer(g, g[parts].extent) : walked;
   const double chunks = whole.most / static_cast<double>(vector * count);
+  // Where a chunk is narrow, a thread takes several, to have as many bytes on their way.
   const int64_t unroll = std::min(kMostUnroll, std::max<int64_t>(1, kVectorBytes / (full * widest * count)));
-  choose_launch(view, h, chunks, walk ? 1 : unroll,
-                std::min<int64_t>(kMostWalkUnroll, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(walked)))));
+  choose_launch(view, h, chunks, unroll, walk);
   const double blocks = chunks / static_cast<double>(h.number("threads"));
   h.set("outer", runs.empty() ? 0 : static_cast<int64_t>(runs.front().size()));
   h.set("reuse", h.number("unroll") > 1 ? 1 : choose_reuse(view, *axes, reference, runs, blocks));
-  if (walk) h.set("walk", g[walk].name);
+  if (walk) h.set("walk", g[walk.axis].name);
   if (parts) h.set("parts", g[parts].name);
   if (vector > 1) {
     const Vectors found = choose_vectors(view, h);

@@ -181,6 +181,13 @@ std::vector<DomainId> axes_in_memory(const Graph& g, ValueId tensor) {
   return is_order ? order : axes;
 }
 
+DomainId innermost_axis(const Graph& g, ValueId tensor) {
+  const auto order = axes_in_memory(g, tensor);
+  const auto inner =
+      std::find_if(order.rbegin(), order.rend(), [&](DomainId d) { return g[d].iter_type != IterType::kBroadcast; });
+  return inner == order.rend() ? DomainId() : *inner;
+}
+
 std::vector<std::optional<size_t>> axes_along(const Graph& g, const FusionAxes& all, ValueId reference,
                                               ValueId tensor) {
   return match_axes(g, all.classes, reference, tensor);

@@ -40,6 +40,8 @@ std::optional<NamedSizes> sizes_of(const Graph& fusion, std::span<const DomainId
 
 // The axes of a tensor as a consumer sees them, in the order of its memory, outermost first.
 std::vector<DomainId> axes_in_memory(const Graph& g, ValueId tensor);
+// The innermost of them that is no broadcast, or none.
+DomainId innermost_axis(const Graph& g, ValueId tensor);
 
 // What the axes of a fusion's tensors have to do with one another.
 struct FusionAxes {

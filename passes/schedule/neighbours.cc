@@ -138,6 +138,7 @@ std::optional<Heuristics> plainer(const Heuristics& h) {
   Heuristics result = h;
   if (std::erase_if(result.choices, [](const Heuristic& c) { return c.key.starts_with(kMultiple); }) > 0) return result;
   if (!h.has("reuse")) return std::nullopt;  // only kernels without reductions state it
+  std::erase_if(result.choices, [](const Heuristic& c) { return c.key == "walk"; });
   for (Heuristic& c : result.choices)
     if (c.key == "unroll" || c.key == "reuse") c.number = 1;
   if (result == h) return std::nullopt;

@@ -17,7 +17,7 @@ inline constexpr int64_t kElementsOfOneWarp =
 inline constexpr int64_t kElementsOfNarrow = 16;
 // Of a block where a GPU is not full, unless threads would keep too much.
 inline constexpr int64_t kThreadsOfFewRows = 512;
-inline constexpr int64_t kElementsAtOnce = 16;  // the same, where all rows are on the GPU at once
+inline constexpr int64_t kElementsAtOnce = 16;  // of a thread, by narrow accesses, where all rows are on the GPU at once
 inline constexpr int64_t kLeastElements = 8;    // of a row, where a thread keeps sums of columns too
 inline constexpr int64_t kMostRegisters = 255;  // of a thread
 inline constexpr int64_t kManyElements = 32;    // for rows that would be too long otherwise

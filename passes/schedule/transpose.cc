@@ -41,22 +41,14 @@ bool is_number(const std::string& place) {
   return !place.empty() && std::ranges::all_of(place, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// The innermost axis of a tensor's memory that is no broadcast, or none.
-std::optional<DomainId> innermost_axis(const Graph& g, ValueId v) {
-  const auto order = axes_in_memory(g, v);
-  const auto inner =
-      std::find_if(order.rbegin(), order.rend(), [&](DomainId d) { return g[d].iter_type != IterType::kBroadcast; });
-  return inner == order.rend() ? std::nullopt : std::optional(*inner);
-}
-
 // The number of the reference's axis along which the innermost axis of a copy's memory lies, or none. `memory`: the input of
 // a load, or the output that a store makes.
 std::optional<size_t> innermost_place(const Prepared& p, const std::string& copy, ValueId memory) {
   const Graph& g = p.w.graph();
-  const auto inner = innermost_axis(g, memory);
+  const DomainId inner = innermost_axis(g, memory);
   const auto it = p.once.places.find(copy);
   if (!inner || it == p.once.places.end()) return std::nullopt;
-  const size_t axis = position_in(logical_without_reductions(g, g.tensor_of(memory)), *inner);
+  const size_t axis = position_in(logical_without_reductions(g, g.tensor_of(memory)), inner);
   if (axis >= it->second.size()) return std::nullopt;
   const std::string& place = it->second[axis];
   return is_number(place) ? std::optional<size_t>(std::stoul(place)) : std::nullopt;
@@ -365,7 +357,7 @@ class TransposeWriter {
   Loops own_loops(const std::string& copy, ValueId memory) {
     const Graph& g = writer_.graph();
     const ValueId v = writer_.tensor(copy);
-    const size_t axis = position_in(logical_without_reductions(g, g.tensor_of(memory)), *innermost_axis(g, memory));
+    const size_t axis = position_in(logical_without_reductions(g, g.tensor_of(memory)), innermost_axis(g, memory));
     const DomainId own = logical_without_reductions(g, g.tensor_of(v))[axis];
     const auto loop = loop_of(g.tensor_of(v));
     Loops l{g[loop[0]].name, g[loop[1]].name, {}, {}};

@@ -68,7 +68,7 @@ TEST(Pointwise, AShortAxisOfATransposeIsWalked) {
   ASSERT_EQ(p.scheduler(), "pointwise") << p.why("pointwise");
   EXPECT_TRUE(walks(p));
   EXPECT_EQ(p.choice("vector"), 1);
-  EXPECT_EQ(p.choice("unroll"), 16);
+  EXPECT_EQ(p.choice("unroll"), 12);
   // What lies along the other axis is moved by 4 bytes.
   p = plan(13, 76306, "bf16");
   EXPECT_TRUE(walks(p));
@@ -77,6 +77,17 @@ TEST(Pointwise, AShortAxisOfATransposeIsWalked) {
   // Too few threads, and too long an axis.
   EXPECT_FALSE(walks(plan(12, 9000, "f32")));
   EXPECT_FALSE(walks(plan(15, 74880, "f64")));
+  EXPECT_FALSE(walks(plan(12, 40000, "i8")));  // by vectors of 4
+  // The threads lie along a long axis, and others move less than twice as much as the input.
+  EXPECT_FALSE(
+      walks(plan_of("fusion @f {\n  %m, %n, %o = size\n  %b = input f32[%o, %n, %m] contiguous\n"
+                    "  %t = permute %b dims [0, 2, 1]\n  %y = neg %t\n  output %y\n}\n",
+                    contiguous({{262144, 3, 3}}))));
+  EXPECT_FALSE(
+      walks(plan_of("fusion @f {\n  %m, %n = size\n  %a = input f32[%m, %n] contiguous\n"
+                    "  %c = input f32[%m, %n] contiguous\n  %b = input f32[%n, %m] contiguous\n"
+                    "  %t = permute %b dims [1, 0]\n  %s = add %a, %t\n  %y = add %s, %c\n  output %y\n}\n",
+                    contiguous({{12, 74880}, {12, 74880}, {74880, 12}}))));
 }
 
 TEST(Pointwise, StridesThatAVectorDoesNotDivideNarrowIt) {
