@@ -115,6 +115,9 @@ class Replay {
     for (const auto& [a, b] : pairs_) map_.emplace(a, resized(b));
     for (const auto& [a, b] : missing_) map_.emplace(a, b);
     if (joined_resize_) map_.emplace(joined_->result, g_[joined_resize_].outputs[0]);
+    // A broadcast has its element at every place of the joined axis.
+    if (joined_ && g_[joined_->operand].iter_type == IterType::kBroadcast)
+      map_.emplace(joined_->result, joined_->operand);
   }
 
   // Makes the resize that leads from the operand of a cat to the joined axis. Without it that axis has no counterpart.
@@ -178,20 +181,19 @@ class Replay {
   void make_missing_axes() {
     std::vector<std::vector<DomainId>> axes;  // for each loop
     for (DomainId l : loop_) axes.push_back(starts_of(l));
-    size_t needed = 0;
     for (size_t i = 0; i < loop_.size(); ++i) {
       const bool mapped = std::any_of(axes[i].begin(), axes[i].end(), [&](DomainId d) {
         return (joined_ && joined_->result == d) ||
                std::any_of(pairs_.begin(), pairs_.end(), [&](const auto& p) { return p.first == d; });
       });
-      if (mapped) needed = i + 1;
+      if (mapped) needed_ = i + 1;
     }
-    for (size_t i = 0; i < needed; ++i)
+    for (size_t i = 0; i < needed_; ++i)
       for (DomainId d : axes[i])
         if (!counterpart(d) && may_stand_in(d) && !(joined_ && joined_->result == d)) wanted_.push_back(d);
     for (const auto& [start, d] : missing_) {
       // A loop broadcast that `to` has already stays only if it is needed.
-      const bool is_needed = std::any_of(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(needed),
+      const bool is_needed = std::any_of(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(needed_),
                                          [&](const auto& of_loop) { return holds(of_loop, start); });
       if (is_needed) stand_ins_.push_back(d);
     }
@@ -304,10 +306,10 @@ class Replay {
   bool finish() {
     std::vector<DomainId> loop;
     bool all = true;
-    for (DomainId l : loop_) {
-      const DomainId d = counterpart(l);
+    for (size_t i = 0; i < loop_.size(); ++i) {
+      const DomainId d = counterpart(loop_[i]);
       const bool found = d && holds(frontier_, d) && !holds(loop, d);
-      all = all && found;
+      all = all && (found || (i >= needed_ && options_.stand_in == StandIn::kAnyAxis));
       if (found) loop.push_back(d);
     }
     for (DomainId d : frontier_)
@@ -332,6 +334,7 @@ class Replay {
   DomainMap map_;      // from domains of `from` to those of `to`
   DomainMap missing_;  // from axes that `to` lacks to its loop broadcasts
   std::vector<DomainId> wanted_, stand_ins_;
+  size_t needed_ = 0;  // loops of `from`, up to the last one that shares an axis with `to`
 };
 
 }  // namespace

@@ -52,7 +52,8 @@ struct ReplayAxes {
   std::vector<DomainId> base = {};
 };
 
-// Returns whether every loop of `from` has a counterpart among the loops of `to`.
+// Returns whether every loop of `from` has a counterpart among the loops of `to`. With StandIn::kAnyAxis, loops further inside than the last
+// one that shares an axis with `to` need none: `to` is the same in all their iterations.
 bool replay_loops(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, LoopReplayOptions options = {});
 // The same for `to` and all its siblings. The siblings get the loops of `to`.
 bool replay_loops_of_op(Graph& g, TensorId from, TensorId to, const ReplayAxes& axes, LoopReplayOptions options = {});

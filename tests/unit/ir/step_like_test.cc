@@ -125,6 +125,26 @@ TEST(StepLike, ABroadcastTakesTheLoopOfAJoinedAxis) {
   EXPECT_EQ(loops(g, "bc"), "i0, p broadcast, k broadcast, o, t");
 }
 
+// What lacks the innermost loop is the same in all its iterations, and needs no loop for it.
+TEST(StepLike, WhatLacksTheInnermostAxisFollowsTheOthers) {
+  const Graph g = scheduled(R"(fusion @f {
+  %m = size
+  %x = input f32[%m, 8]
+  %y = input f32[%m, 8]
+  %xn = neg %x
+  %xb = broadcast %xn mask [0, 0, 1]
+  %yb = broadcast %y mask [0, 0, 1]
+  %c = cat [%xb, %yb] axis 2
+  output %c
+})",
+                            "split %c.i1 by 4 -> o, t\nset_loop_domain %xb like %c\nset_loop_domain %xn like %xb");
+  EXPECT_EQ(loops(g, "xb"), "i0, o, t, i2 broadcast");
+  EXPECT_EQ(loops(g, "xn"), "i0, o, t");
+  // A loop further out, of an axis that a tensor lacks, has a broadcast.
+  const Graph outer = scheduled(print(g), "reorder %xb to [%xb.i2, %xb.i0]\nset_loop_domain %xn like %xb");
+  EXPECT_EQ(loops(outer, "xn"), "i2 broadcast, o, t, i0");
+}
+
 TEST(StepLike, LoopsCrossASliceWithItsOffset) {
   const std::string_view program =
       "fusion @f {\n %x = input f32[12]\n %c = exp %x\n %s = slice %c from [2] to [9] by [1]\n output %s\n}";
