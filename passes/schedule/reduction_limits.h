@@ -11,13 +11,14 @@ inline constexpr int64_t kMostRounds = 4;      // of a thread over its part of a
 inline constexpr int64_t kBytesOfRound = 128;  // that a thread loads together, where its column takes one round
 inline constexpr int64_t kBytesOfThread = 64;  // of a row that a thread loads into registers
 inline constexpr int64_t kElementsOfWeights = 16;  // of a thread whose loads are of weights too, if rows allow them
-inline constexpr int64_t kElementsOfOneWarp =
-    16;  // of each thread of two, for a row that one warp takes in their place
+// Of each thread of two warps, for a row that one warp takes in their place.
+inline constexpr int64_t kElementsOfOneWarp = 16;
 // Of a row by narrow accesses: where it is of 16-bit numbers and only read, or of several inputs and kept in a cluster.
 inline constexpr int64_t kElementsOfNarrow = 16;
 // Of a block where a GPU is not full, unless threads would keep too much.
 inline constexpr int64_t kThreadsOfFewRows = 512;
-inline constexpr int64_t kElementsAtOnce = 16;  // of a thread, by narrow accesses, where all rows are on the GPU at once
+// Of a thread, by narrow accesses, where all rows are on the GPU at once.
+inline constexpr int64_t kElementsAtOnce = 16;
 inline constexpr int64_t kLeastElements = 8;    // of a row, where a thread keeps sums of columns too
 inline constexpr int64_t kMostRegisters = 255;  // of a thread
 inline constexpr int64_t kManyElements = 32;    // for rows that would be too long otherwise
