@@ -115,9 +115,6 @@ class Replay {
     for (const auto& [a, b] : pairs_) map_.emplace(a, resized(b));
     for (const auto& [a, b] : missing_) map_.emplace(a, b);
     if (joined_resize_) map_.emplace(joined_->result, g_[joined_resize_].outputs[0]);
-    // A broadcast has its element at every place of the joined axis.
-    if (joined_ && g_[joined_->operand].iter_type == IterType::kBroadcast)
-      map_.emplace(joined_->result, joined_->operand);
   }
 
   // Makes the resize that leads from the operand of a cat to the joined axis. Without it that axis has no counterpart.

@@ -10,6 +10,24 @@
 
 namespace fusebox {
 
+namespace {
+
+// Parts of a joined axis that are broadcasts, at most: each is loaded and computed for every place of the axis. Where the axis lies
+// innermost, neighbouring threads find the loads in the cache, and more pay.
+constexpr int64_t kBroadcastParts = 2, kBroadcastPartsInside = 4;
+
+bool has_many_broadcast_parts(const Graph& g, OpId cat) {
+  const size_t rank = logical_without_reductions(g, g.tensor_of(g[cat].results[0])).size();
+  const int64_t named = g[cat].attrs.integer(AttrKey::kAxis);
+  const auto axis = static_cast<size_t>(named < 0 ? named + static_cast<int64_t>(rank) : named);
+  const int64_t broadcasts = std::ranges::count_if(g[cat].operands, [&](ValueId v) {
+    return g[logical_without_reductions(g, g.tensor_of(v))[axis]].iter_type == IterType::kBroadcast;
+  });
+  return broadcasts > (axis + 1 == rank ? kBroadcastPartsInside : kBroadcastParts);
+}
+
+}  // namespace
+
 std::optional<std::string> resize_declines(const ScheduleView& view) {
   if (!has_resizes(view.fusion)) return "no op slices, pads or joins a tensor";
   const Graph& g = view.fusion;
@@ -19,6 +37,9 @@ std::optional<std::string> resize_declines(const ScheduleView& view) {
     if (std::ranges::any_of(g.tensor_of(joined).logical, [&](DomainId d) { return hides_sum(g, g[d].extent); }))
       return "an extent of %" + g[joined].name +
              " is made of numbers beyond 32 bits, so it is not seen to be that of the joined tensors";
+    if (has_many_broadcast_parts(g, op))
+      return "%" + g[joined].name +
+             " joins many tensors of one element, each of which would be computed for all places";
   }
   return elementwise_declines(view);
 }

@@ -27,6 +27,28 @@ TEST(Resize, VectorsGoPastAPadOfAnotherAxis) {
   EXPECT_EQ(p.compiled.automatic->decisions.at(0).heuristics.word("parts"), "i2");
 }
 
+// Each part of one element is loaded for all places, so many of them are kept apart.
+TEST(Resize, FewTensorsSideBySideAreOneKernel) {
+  const auto stacked = [](int count, int axis) {
+    std::string text = "fusion @f {\n  %m, %n = size\n", operands;
+    for (int i = 0; i < count; ++i) {
+      const std::string k = std::to_string(i);
+      text += "  %x" + k + " = input f32[%m, %n] contiguous\n  %b" + k + " = broadcast %x" + k + " mask " +
+              (axis == 0   ? "[1, 0, 0]"
+               : axis == 1 ? "[0, 1, 0]"
+                           : "[0, 0, 1]") +
+              "\n";
+      operands += (i > 0 ? ", %b" : "%b") + k;
+    }
+    text += "  %z = cat [" + operands + "] axis " + std::to_string(axis) + "\n  output %z\n}\n";
+    return plan_of(text, contiguous(std::vector<std::vector<int64_t>>(static_cast<size_t>(count), {64, 512})));
+  };
+  for (int axis = 0; axis < 3; ++axis) EXPECT_EQ(stacked(2, axis).scheduler(), "resize") << axis;
+  EXPECT_EQ(stacked(4, 2).scheduler(), "resize");
+  EXPECT_NE(stacked(5, 2).why("resize").find("joins many tensors of one element"), std::string::npos);
+  EXPECT_NE(stacked(3, 0).why("resize").find("joins many tensors of one element"), std::string::npos);
+}
+
 // An axis of few elements is walked whole where a slice, a pad or a cat moves them, and neither outermost nor innermost.
 TEST(Resize, AThreadHasAllPartsOfAShortAxis) {
   const auto parts_of = [](const std::string& pads, const std::string& shape) -> std::string {
