@@ -59,6 +59,7 @@ class Laws {
       if (!g_.values[i].name.empty()) values_.try_emplace(g_.values[i].name, ValueId(i));
     for (const OutputRef& out : outputs(g_)) outputs_.insert(out.value);
     sizes_ = rebind(run.fusion(), sizes, g_);
+    memory_ = memory_of_values();
   }
 
   void judge() {
@@ -190,8 +191,7 @@ class Laws {
       return report("choices-text", "", "the choices read back as others: " + text(d.heuristics) + "; " + text(parsed));
     const Graph fusion = extract(g_, s);
     const SizeClasses classes(fusion, rebind(g_, sizes_, fusion), run_.options().defects);
-    const MemoryClasses memory = memory_of_values();
-    const ScheduleView view{fusion, classes, memory, device_, run_.options().defects};
+    const ScheduleView view{fusion, classes, memory_, device_, run_.options().defects};
     try {
       if (scheduler->plan(view, parsed) != without_own_memory(s, steps_of(s.name)))
         report("choices", "", "the choices of @" + s.name + " give other steps: " + text(parsed));
@@ -268,10 +268,9 @@ class Laws {
     std::string why;
     const auto space = ReductionSpace::find(fusion, why);
     if (!space) return;
-    const MemoryClasses memory = memory_of_values();
     for (const int64_t factor : {1, 7, 60, 900}) {
       const SizeClasses classes(fusion, scaled(fusion, factor), run_.options().defects);
-      const ScheduleView view{fusion, classes, memory, device_, run_.options().defects};
+      const ScheduleView view{fusion, classes, memory_, device_, run_.options().defects};
       if (scheduler->declines(view)) continue;
       const Heuristics chosen = scheduler->choose(view);
       if (chosen.word("form") != "registers") continue;
@@ -306,6 +305,7 @@ class Laws {
   std::map<std::string, ValueId> values_;
   std::set<ValueId> outputs_;
   Bindings sizes_;
+  MemoryClasses memory_;  // of inputs, views, and what is stored over inputs
 };
 
 // -- reuse: a compiled program that serves other inputs is the one that compilation makes for them

@@ -84,14 +84,12 @@ class Replay {
     return it == map_.end() ? DomainId() : it->second;
   }
 
+  // Whether the output of a resize counts as its input. A broadcast has its element at every index.
   bool is_looked_through(TransformId id) const {
-    return !options_.replay_resizes && g_[id].kind == TransformKind::kResize && of_op_from_.contains(id);
-  }
-
-  // A broadcast has its element at every index, so it stands for what a resize makes of its axis too.
-  bool is_resize_of_broadcast(const Transform& t) const {
-    const DomainId d = t.kind == TransformKind::kResize ? counterpart(t.inputs[0]) : DomainId();
-    return d && g_[d].iter_type == IterType::kBroadcast;
+    if (g_[id].kind != TransformKind::kResize) return false;
+    const DomainId d = counterpart(g_[id].inputs[0]);
+    const bool is_broadcast = d && g_[d].iter_type == IterType::kBroadcast;
+    return is_broadcast || (!options_.replay_resizes && of_op_from_.contains(id));
   }
 
   // The same transform of the counterparts in `to`, or none.
@@ -152,7 +150,6 @@ class Replay {
         continue;
       }
       const TransformId same = existing(g_[id]);
-      if (!same && is_resize_of_broadcast(g_[id])) map_.emplace(g_[id].outputs[0], counterpart(g_[id].inputs[0]));
       if (!same) continue;
       if (!of_op_.contains(same)) reused_.insert(same);
       map_outputs(g_[id], same);
@@ -236,10 +233,6 @@ class Replay {
     if (!made) {
       // A reshape of no elements may split by 0. On another tensor this split would lose all elements.
       if (copy.kind == TransformKind::kSplit && constant_integer(g_, copy.factor) == 0) return;
-      if (is_resize_of_broadcast(t)) {
-        map_.emplace(t.outputs[0], copy.inputs[0]);
-        return;
-      }
       if (!can_transform(g_, copy) || !make_known(copy.factor) || !make_known(copy.right)) return;
       if (copy.kind == TransformKind::kSplit && options_.defects.has(Defect::kSplitFactorPropagated))
         copy.inner_split = !copy.inner_split;

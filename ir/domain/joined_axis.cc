@@ -1,5 +1,6 @@
 #include "ir/domain/joined_axis.h"
 
+#include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 
 namespace fusebox {
@@ -8,8 +9,7 @@ std::optional<JoinedAxis> joined_axis(const Graph& g, OpId id, size_t operand) {
   const Op& op = g[id];
   if (op.kind != OpKind::kCat || operand >= op.operands.size()) return std::nullopt;
   const auto& to = root_of(g.tensor_of(op.results[0]));
-  const int64_t named = op.attrs.integer(AttrKey::kAxis);
-  const auto axis = static_cast<size_t>(named < 0 ? named + static_cast<int64_t>(to.size()) : named);
+  const size_t axis = named_axis(op.attrs.integer(AttrKey::kAxis), to.size());
   JoinedAxis result;
   std::optional<ScalarForm> left = ScalarForm::of(0), right = ScalarForm::of(0);
   for (size_t k = 0; k < op.operands.size(); ++k) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "ir/domain/domain_edit.h"
 #include "ir/step/step_rules.h"
@@ -231,8 +232,7 @@ class Spreader {
     if (op.kind == OpKind::kCat) {
       const auto from = logical_without_reductions(g_, producer);
       const auto& to = root_of(g_.tensor_of(op.results[0]));
-      const int64_t named = op.attrs.integer(AttrKey::kAxis);
-      const auto axis = static_cast<size_t>(named < 0 ? named + static_cast<int64_t>(to.size()) : named);
+      const size_t axis = named_axis(op.attrs.integer(AttrKey::kAxis), to.size());
       if (axis < from.size() && axis < to.size()) axes.pairs.emplace_back(from[axis], to[axis]);
     }
     return axes;

@@ -45,9 +45,10 @@ std::vector<std::string> reused_loads(const Prepared& p, const Heuristics& h) {
   return result;
 }
 
-// The name of the axis that each thread walks whole; empty if there is none.
-std::string axis_in_parts(const Heuristics& h) { return h.has("parts") ? h.word("parts") : std::string(); }
-std::string walked_axis(const Heuristics& h) { return h.has("walk") ? h.word("walk") : std::string(); }
+// The name of the axis that the choice is about; empty if it was not made.
+std::string axis_named_by(const Heuristics& h, std::string_view key) {
+  return h.has(key) ? h.word(key) : std::string();
+}
 
 // The loops of the reference, as far as its chunks and threads.
 struct Loops {
@@ -71,8 +72,8 @@ Loops write_reference(StepWriter& w, const std::string& y, const Heuristics& h) 
   std::string chunk = w.merge(y, run, "i");
   if (h.number("vector") > 1) std::tie(chunk, loops.vector) = w.split(y, chunk, h.number("vector"), "c", "v");
   std::vector<std::string> all(middle, inner);
-  loops.parts = axis_in_parts(h);
-  loops.walk = walked_axis(h);
+  loops.parts = axis_named_by(h, "parts");
+  loops.walk = axis_named_by(h, "walk");
   std::erase(all, loops.parts);
   std::erase(all, loops.walk);
   all.push_back(chunk);

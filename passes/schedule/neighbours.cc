@@ -85,7 +85,7 @@ std::optional<Heuristics> moved(const Heuristics& h, Move move, bool up) {
   if (keeps_columns && move.against == "chunks" && !is_part) return std::nullopt;
   if (has_columns && std::ranges::count(kOfRows, move.key) > 0 && (keeps_columns || move.key == "rows"))
     return std::nullopt;
-  // A warp takes parts of rows side by side, and a block one row.
+  // Where rows have parts, their lanes lie side by side in whole warps, and a block has one row.
   if (h.has("part") && (move.key == "lanes" || move.key == "rows")) return std::nullopt;
   // Wider vectors than the scheduler's own have no proof.
   if (move.key == "vector" && up) return std::nullopt;

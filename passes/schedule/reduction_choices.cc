@@ -241,6 +241,7 @@ class Chooser : public ReductionFacts {
     }
     const int64_t unroll = std::min(most_unroll, power_of_two_from(ceil_div(sizes_.row, warps * slices)));
     const bool is_awaited = waits && slices > 1;
+    // Threads of slices need more registers for their loads than many blocks of a multiprocessor leave them.
     return plan("passes", {.lanes = lanes,
                            .warps = warps,
                            .unroll = unroll,
@@ -401,8 +402,10 @@ class Chooser : public ReductionFacts {
       int64_t chunks = std::min(most, power_of_two_from(accesses_of_warp()));
       auto warps = warps_of_row(chunks, kept.bytes);
       if (!warps || (elements < kLeastElements && *warps * view_.device.warp > kThreadsOfFewRows)) continue;
-      if (cluster == 0 && is_for_one_warp(*warps, chunks) && warps_of_row(2 * chunks, kept.bytes))
-        warps = 1, chunks *= 2;
+      if (cluster == 0 && is_for_one_warp(*warps, chunks) && warps_of_row(2 * chunks, kept.bytes)) {
+        warps = 1;
+        chunks *= 2;
+      }
       // Rows of several warps would wait for one another in the barriers of a block, and those of clusters are few.
       const bool is_alone = *warps > 1 || cluster > 0;
       const auto [lanes, threads] = is_alone ? ThreadsOfRows{view_.device.warp, view_.device.warp} : threads_of_rows();
@@ -474,13 +477,6 @@ class Chooser : public ReductionFacts {
   // more than `held` on each are sure to be on the GPU at once.
   int64_t most_blocks(int64_t wanted, bool waits, int64_t held) const {
     return (waits ? std::min(wanted, held) : wanted) * view_.device.multiprocessors;
-  }
-
-  // The lanes of a row that has an access for each and leaves half of a warp idle, or more. 0 if it has more accesses, or
-  // if all rows together do not fill a warp.
-  int64_t lanes_of_short_row(int64_t least) const {
-    const int64_t lanes = std::max(power_of_two_from(ceil_div(sizes_.row, access_.vector)), least);
-    return lanes < view_.device.warp && sizes_.rows >= view_.device.warp / lanes ? lanes : 0;
   }
 
   // The same as `rows_of_block` for rows of part of a warp. All warps are full, so that lanes exchange by shuffles.

@@ -81,6 +81,11 @@ ColumnBytes ReductionFacts::bytes_of_kept_columns() const {
 
 int64_t ReductionFacts::blocks_of_columns(int64_t lanes) const { return columns_of(lanes).blocks(); }
 
+int64_t ReductionFacts::lanes_of_short_row(int64_t least) const {
+  const int64_t lanes = std::max(power_of_two_from(ceil_div(sizes_.row, access_.vector)), least);
+  return lanes < view_.device.warp && sizes_.rows >= view_.device.warp / lanes ? lanes : 0;
+}
+
 int64_t ReductionFacts::lanes_of_runs() const {
   constexpr int64_t kMostRuns = 8;
   if (access_.reduced.size() < 2 || access_.merges_first || access_.kept.empty()) return 0;

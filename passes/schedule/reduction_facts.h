@@ -53,6 +53,9 @@ class ReductionFacts {
   // H100, and 11.5 by halves; [8064, 35] in f32 took no less. Wider accesses take three of half a warp sooner than two of a warp with
   // a quarter idle: rms norm of [9600, 320] in f16 took 10.1 µs by warps on an H200, and 9.1 by halves.
   bool is_for_half_warps() const;
+  // The lanes of a row that has an access for each and leaves half of a warp idle, or more. 0 if it has more accesses, or
+  // if all rows together do not fill a warp.
+  int64_t lanes_of_short_row(int64_t least) const;
   // The lanes of a row that lies in a few short runs: those that read one run. Their neighbours read the run behind it in memory,
   // which is of the next row, and each thread reads the runs of its row one after another. The windows of average pooling are
   // such rows. 0 for others.

@@ -2,6 +2,7 @@
 // the loops of its result, so nothing crosses threads; an offset that the width divides leaves a copy vectorized.
 #include <algorithm>
 
+#include "ir/domain/axis_relation.h"
 #include "ir/domain/domain.h"
 #include "passes/nest/symbols.h"
 #include "passes/schedule/elementwise.h"
@@ -18,8 +19,7 @@ constexpr int64_t kBroadcastParts = 2, kBroadcastPartsInside = 4;
 
 bool has_many_broadcast_parts(const Graph& g, OpId cat) {
   const size_t rank = logical_without_reductions(g, g.tensor_of(g[cat].results[0])).size();
-  const int64_t named = g[cat].attrs.integer(AttrKey::kAxis);
-  const auto axis = static_cast<size_t>(named < 0 ? named + static_cast<int64_t>(rank) : named);
+  const size_t axis = named_axis(g[cat].attrs.integer(AttrKey::kAxis), rank);
   const int64_t broadcasts = std::ranges::count_if(g[cat].operands, [&](ValueId v) {
     return g[logical_without_reductions(g, g.tensor_of(v))[axis]].iter_type == IterType::kBroadcast;
   });

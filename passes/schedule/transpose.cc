@@ -181,8 +181,7 @@ std::vector<std::string> take_connected(const StepWriter& w, const std::string& 
   return result;
 }
 
-// A copy that is to go through shared memory and which nothing but single elements connects with the reference, whose loops do not
-// spread to it.
+// A copy for shared memory that only single elements connect with the reference: the loops of the reference do not spread to it.
 std::optional<std::string> find_unconnected(const Prepared& p, const Turned& t) {
   std::vector<std::string> left = reached(p);
   take_connected(p.w, p.reference, left);
