@@ -204,13 +204,14 @@ class FusionMaker {
   void add_outputs();
   // A scalar as an output: a constant or an input.
   void add_scalar_output();
-  // Adds the output unless concretization refuses its alias. Returns whether it was added.
+  // Adds the output; without the alias, or not at all, if concretization refuses it so. Returns whether it overwrites the alias.
   bool add_output(ValueId value, ValueId alias);
   void add_inputs_as_outputs();
   bool has_shape_of(ValueId input, ValueId value);
   // A new input to be overwritten by the value: the same shape, its own layout.
   ValueId target_of(ValueId value);
   std::vector<ValueId> free_;  // inputs that no output overwrites
+  bool stores_over_inputs_ = false;
 
   RandomSource& random_;
   const FusionOptions& options_;

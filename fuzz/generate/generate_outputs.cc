@@ -16,20 +16,24 @@ bool FusionMaker::has_shape_of(ValueId input, ValueId value) {
   return std::none_of(axes.begin(), axes.end(), [&](DomainId d) { return bool(g_[d].expanded); });
 }
 
+// Axes are resolved in the order of all outputs. So a later output may show that what an earlier one stores over an input is
+// expanded for these sizes, and is then taken back itself.
 bool FusionMaker::add_output(ValueId value, ValueId alias) {
   const Mark before = mark();
   try {
     output(g_, value, alias);
     // A symbolic axis may be expanded for these sizes.
-    if (Graph resolved = g_; alias) plan_resolution(g_, sizes_, resolved);
+    if (Graph resolved = g_; stores_over_inputs_ || alias) plan_resolution(g_, sizes_, resolved);
   } catch (const Error& e) {
-    if (!alias || row_of(e.code).outcome == Outcome::kInternal) throw;
+    if ((!stores_over_inputs_ && !alias) || row_of(e.code).outcome == Outcome::kInternal) throw;
     take_back(before);
-    output(g_, value);
+    if (alias) add_output(value, {});
     return false;
   }
-  if (alias) std::erase(free_, alias);
-  return alias.index != ValueId().index;
+  if (!alias) return false;
+  stores_over_inputs_ = true;
+  std::erase(free_, alias);
+  return true;
 }
 
 ValueId FusionMaker::target_of(ValueId value) {

@@ -22,7 +22,8 @@ constexpr int64_t kMostUnroll = 4;
 constexpr int64_t kMostParts = 4;  // of an axis that each thread walks whole
 
 // The loads without any of the outer axes, and with all others: their chunk serves all iterations of the loop over the outer
-// axes. A load that lacks an axis between them would be in the threads of its first element only.
+// axes. A load that lacks an axis between them would be in the threads of its first element only. One with an axis that is none
+// of the reference's (a reshape merges it with another) has the outer axes in another form.
 std::vector<std::string> reused_loads(const Prepared& p, const Heuristics& h) {
   std::vector<std::string> result;
   if (h.number("reuse") == 1) return result;
@@ -33,11 +34,19 @@ std::vector<std::string> reused_loads(const Prepared& p, const Heuristics& h) {
   const auto has = [&](const std::vector<std::string>& places, DomainId d) {
     return std::ranges::count(places, std::to_string(position_in(axes, d))) > 0;
   };
+  const auto is_place = [&](const std::string& word) {
+    for (size_t i = 0; i < axes.size(); ++i)
+      if (word == std::to_string(i)) return true;
+    return false;
+  };
   const auto outer = static_cast<size_t>(h.number("outer"));
   for (const std::string& load : p.loads) {
     const auto it = p.once.places.find(load);
     if (it == p.once.places.end() || p.is_behind(load)) continue;
+    const auto own = logical_without_reductions(g, g.tensor_of(p.w.tensor(load)));
     bool is_free = true;
+    for (size_t i = 0; i < own.size(); ++i)
+      is_free &= g[own[i]].iter_type == IterType::kBroadcast || is_place(it->second.at(i));
     for (size_t i = 0; i < order.size(); ++i)
       is_free &= g[order[i]].iter_type == IterType::kBroadcast || has(it->second, order[i]) == (i >= outer);
     if (is_free) result.push_back(load);
@@ -240,6 +249,7 @@ int64_t choose_reuse(const ScheduleView& view, const FusionAxes& all, ValueId re
   const Graph& g = view.fusion;
   if (runs.size() < 2) return 1;
   const auto axes = logical_without_reductions(g, g.tensor_of(reference));
+  const bool has_reshape = std::ranges::any_of(g.ops, [](const Op& op) { return op.kind == OpKind::kReshape; });
   int64_t reused = 0, streamed = 0;
   for (const OutputRef& out : outputs(g))
     if (g.is_tensor(out.value)) streamed += size_bytes(g[out.value].dtype);
@@ -248,7 +258,12 @@ int64_t choose_reuse(const ScheduleView& view, const FusionAxes& all, ValueId re
     const auto along = axes_along(g, all, reference, v);
     const auto has = [&](DomainId d) { return along[position_in(axes, d)].has_value(); };
     const auto has_if_long = [&](DomainId d) { return g[d].iter_type == IterType::kBroadcast || has(d); };
-    if (std::ranges::any_of(runs.front(), has))
+    const auto own = logical_without_reductions(g, g.tensor_of(v));
+    const auto is_long = [&](DomainId d) { return g[d].iter_type != IterType::kBroadcast; };
+    const auto is_found = [](const std::optional<size_t>& axis) { return axis.has_value(); };
+    // An axis that a reshape merges with another is none of the reference's.
+    const bool has_others = has_reshape && std::ranges::count_if(own, is_long) > std::ranges::count_if(along, is_found);
+    if (has_others || std::ranges::any_of(runs.front(), has))
       streamed += size_bytes(g[v].dtype);
     else if (std::all_of(runs.begin() + 1, runs.end(),
                          [&](const auto& run) { return std::ranges::all_of(run, has_if_long); }))

@@ -10,10 +10,11 @@ constexpr int64_t kManyTiles = 192;  // large ones, for each multiprocessor
 
 // Large tensors have whole tiles enough for all multiprocessors. On an H200 most are fastest in tiles of 64 and blocks of 256
 // threads: [8192, 8192] in bf16, by vectors of 16 bytes, takes 95 µs so, and 105 µs in tiles of 32. Narrower vectors need more
-// threads: [58176, 7634] in bf16, by two elements, takes 847 µs by 256 threads and 683 by 512. By four elements, [29260, 9920] took 430
-// and 419, the latter with the blocks of four rows of tiles side by side, which alone was no gain. So do elements of four bytes: [10752, 13752] in f32 takes 418 µs, and 425 µs in tiles of 32. Single elements of two bytes are as fast in
-// small tiles, whose barriers few threads wait for: [6007, 9001] in bf16 takes 102 µs. But of very many tiles, large ones read and store
-// fewer parts of sectors: [7360, 32921] takes 428 µs, and 471 in tiles of 32.
+// threads: [58176, 7634] in bf16, by two elements, takes 847 µs by 256 threads and 683 by 512. By four elements, [29260, 9920]
+// takes 425 to 430 µs by either. So do elements of four bytes: [10752, 13752] in f32 takes 418 µs, and 425 µs in tiles of 32.
+// Single elements of two bytes are as fast in small tiles, whose barriers few threads wait for: [6007, 9001] in bf16 takes
+// 102 µs. But of very many tiles, large ones read and store fewer parts of sectors: [7360, 32921] takes 428 µs, and 471 in
+// tiles of 32.
 //
 // Small tensors have smaller tiles, which are more. On an H100, [832, 104] in bf16 took 6.9 µs in 26 tiles of 64, and 5.7 in
 // tiles of 32; [349, 704] by single elements took 7.3 in 242 tiles of 32, and 6.1 in tiles of 16. Between them, single elements of
