@@ -210,8 +210,8 @@ class FusionMaker {
   bool has_shape_of(ValueId input, ValueId value);
   // A new input to be overwritten by the value: the same shape, its own layout.
   ValueId target_of(ValueId value);
-  std::vector<ValueId> free_;  // inputs that no output overwrites
-  bool stores_over_inputs_ = false;
+  std::vector<ValueId> free_;        // inputs that no output overwrites
+  bool stores_over_inputs_ = false;  // whether an output overwrites an input
 
   RandomSource& random_;
   const FusionOptions& options_;

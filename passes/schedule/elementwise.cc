@@ -261,7 +261,8 @@ int64_t choose_reuse(const ScheduleView& view, const FusionAxes& all, ValueId re
     const auto own = logical_without_reductions(g, g.tensor_of(v));
     const auto is_long = [&](DomainId d) { return g[d].iter_type != IterType::kBroadcast; };
     const auto is_found = [](const std::optional<size_t>& axis) { return axis.has_value(); };
-    // An axis that a reshape merges with another is none of the reference's.
+    // An axis that a reshape merges with another is none of the reference's, so its input seems to lack the rows. So does an input
+    // that is padded along the rows: it counts as reused still, because its kernel is right and one row of a thread was not timed.
     const bool has_others = has_reshape && std::ranges::count_if(own, is_long) > std::ranges::count_if(along, is_found);
     if (has_others || std::ranges::any_of(runs.front(), has))
       streamed += size_bytes(g[v].dtype);
