@@ -150,8 +150,11 @@ class Laws {
         for (const Crossing& c : *list) {
           const ValueId v = values_.at(c.value);
           double elements = static_cast<double>(bits(g_[v].dtype)) / 8;
+          // An axis that is expanded has one element in memory, or none if the tensor is empty.
           for (DomainId d : logical_without_reductions(g_, g_.tensor_of(v)))
-            elements *= static_cast<double>(evaluate_extent(g_, d, sizes_).value_or(0));
+            elements *= evaluate_size(g_, d, sizes_) == 0
+                            ? 0.0
+                            : static_cast<double>(evaluate_extent(g_, d, sizes_).value_or(0));
           total += elements;
         }
     return total;

@@ -87,6 +87,25 @@ inputs @f host {
 }
 )";
 
+// %x is expanded to nothing, so both kernels that read it read no bytes.
+constexpr const char* kExpandedToNothing = R"(fusion @f {
+  %n, %m = size
+  %x = input f32[1*%n, 1*0] contiguous
+  %y = input f32[%n, %m] contiguous
+  %e = expand %y to [%n, 0]
+  %a = add %e, %x
+  %b = slice %a from [3, 0] to [-1, 0] by [1, 1]
+  %c = neg %b
+  %d = isnan %a
+  output %c
+  output %d
+}
+inputs @f host {
+  %x = f32[7, 0] strides [0, 0] normal seed 1
+  %y = f32[7, 0] normal seed 2
+}
+)";
+
 void expect_silence(const char* program, void (*oracle)(OracleRun&), uint64_t seeds, int field_changes) {
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     Case c;
@@ -106,6 +125,8 @@ TEST(PlanOracle, IsSilentOnARightPlan) { expect_silence(kTiles, plans, 64, 2); }
 TEST(IdGraphsOracle, EvaluatesAProductOfManyTerms) { expect_silence(kLongProduct, id_graphs, 1, 2); }
 
 TEST(DecisionsOracle, IsSilentOnARefusedPlaceInMemory) { expect_silence(kNothingOverAnInput, decisions, 1, 2); }
+
+TEST(DecisionsOracle, CountsNoBytesOfAnEmptyTensor) { expect_silence(kExpandedToNothing, decisions, 1, 2); }
 
 TEST(ErrorForm, AMessageIsASentenceAndAPlaceIsNone) {
   const std::string message = "the width of a vector is 3; give a power of two";
