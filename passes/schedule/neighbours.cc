@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "passes/schedule/reduction_choices.h"
+#include "passes/schedule/reduction_limits.h"
 
 namespace fusebox {
 
@@ -58,6 +59,11 @@ bool follow(Heuristics& h) {
   if (const int64_t* rows = find_number(h, "rows");
       rows && find_number(h, "chunks") && *rows > kMostKeptRows && !(lanes && *lanes == 1))
     return false;
+  // The blocks that share columns are a cluster.
+  if (int64_t* cluster = find_number(h, "cluster"); cluster && h.number("slices") > 1) {
+    *cluster = h.number("slices");
+    if (*cluster > kBlocksOfCluster) return false;
+  }
   return !threads || *threads <= kMostThreads;
 }
 

@@ -182,32 +182,21 @@ class Chooser : public ReductionFacts {
     const bool waits = is_sliced && may_wait;
     const int64_t most_warps = kWarpsOfColumns * std::max<int64_t>(view_.device.warp / 2 / lanes, 1);
     int64_t warps = std::min({most_warps, kThreadsOfColumns / lanes, power_of_two_from(sizes_.row)});
-    int64_t slices = 1, most_unroll = kUnroll, held = 0;
+    int64_t slices = 1, cluster = 0, most_unroll = kUnroll, held = 0;
     const int64_t most_threads = blocks < wanted_blocks ? kThreadsOfFewRows : kThreadsOfColumns;
     if (is_sliced) {
-      const int64_t most = std::max<int64_t>(most_blocks(kSlicesOfColumn, waits, kLeastHeld) / blocks, 1);
-      slices = std::min(ceil_div(sizes_.row, warps * kUnroll), most);
-      // Blocks with one round of loads for each thread wait for one another's results longer than they load. Larger blocks
-      // and longer walks make them fewer: 10.1 µs in place of 12.8 for [2176, 704] in bf16 on an H200.
-      if (slices < most) {
-        warps = kThreadsOfColumns / lanes;
-        most_unroll = kLongUnroll;
-        slices = ceil_div(sizes_.row, warps * most_unroll);
-      }
-      const bool are_many = slices == most || slices > kManySlices;
-      SharedColumns fewer;
-      if (!waits && !has_moments())
-        fewer = share_long_columns(columns_of(lanes), are_many, view_.device.multiprocessors);
-      if (fewer.slices > 0) {
-        lanes = fewer.lanes;
-        access_.vector = fewer.vector;
-        warps = fewer.threads / lanes;
-        most_unroll = fewer.unroll;
-        slices = fewer.slices;
-      } else if (slices < most) {
-        while (access_.vector > 1 && 2 * blocks_of_columns(lanes) * slices < most_blocks(3, waits, kLeastHeld))
-          access_.vector /= 2;
-      }
+      const SharedColumns shared =
+          slice_columns(columns_of(lanes), {.warps = warps,
+                                            .multiprocessors = view_.device.multiprocessors,
+                                            .waits = waits,
+                                            .has_moments = has_moments(),
+                                            .has_clusters = has_clusters(view_.device.architecture)});
+      lanes = shared.lanes;
+      access_.vector = shared.vector;
+      warps = shared.threads / lanes;
+      most_unroll = shared.unroll;
+      slices = shared.slices;
+      cluster = shared.is_cluster ? slices : 0;
     } else {
       while (warps * lanes < most_threads && ceil_div(sizes_.row, warps * kUnroll) > 1) warps *= 2;
       // A few blocks of a second wave would leave most multiprocessors idle: [320, 42708] in f16 took 17.5 µs in 668 blocks
@@ -252,7 +241,8 @@ class Chooser : public ReductionFacts {
                                      : slices > 1 ? 1
                                      : held > 0   ? held
                                                   : blocks_of_multiprocessor(lanes * warps),
-                           .longest = longest_summed_once()});
+                           .longest = longest_summed_once(),
+                           .cluster = cluster});
   }
 
   // The kept axes lie innermost: the threads of a block, or of a cluster of blocks, keep whole columns in registers. Nothing
@@ -344,7 +334,7 @@ class Chooser : public ReductionFacts {
     int64_t walk = 0, walkers = 0;
     int64_t blocks = 1;              // of a multiprocessor
     int64_t longest = 0, least = 0;  // elements of a row
-    int64_t cluster = 0;             // blocks that share a row in registers
+    int64_t cluster = 0;             // blocks that share a row
   };
 
   // What threads keep of each element of a row: `bytes` in registers, of the inputs alone if what is made of them is made

@@ -86,6 +86,13 @@ inline constexpr int64_t kFewSlices = 8;
 inline constexpr int64_t kFewColumns = 64;  // of fewer columns, accesses are narrow so that every lane has one
 inline constexpr int64_t kManyRounds = 32;  // of a block over a column
 inline constexpr int64_t kMostHeldOfColumns = 4;
+// Of clusters whose blocks share columns: lanes of a block that it should have, and at least; bytes of a block, places of each
+// of its threads unless it has more threads, and bytes that a thread loads together, at most.
+inline constexpr int64_t kLanesOfCluster = 16;
+inline constexpr int64_t kLeastLanesOfCluster = 4;
+inline constexpr int64_t kBytesOfClusterBlock = 160 << 10;
+inline constexpr int64_t kPlacesOfThread = 24;
+inline constexpr int64_t kBytesOfLoads = 256;
 // Of a line of the L2 cache; of an access that leaves most registers free; and blocks of each multiprocessor that are many.
 inline constexpr int64_t kBytesOfLine = 128;
 inline constexpr int64_t kNarrowBytes = 4;

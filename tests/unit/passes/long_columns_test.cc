@@ -61,12 +61,69 @@ TEST(LongColumns, NarrowAccessesWhereBlocksAreFew) {
   EXPECT_EQ(s.slices, 79);
 }
 
+// The blocks of columns, as `s` takes them.
+int64_t blocks_of(Columns c, const SharedColumns& s) {
+  c.lanes = s.lanes;
+  c.vector = s.vector;
+  return c.blocks();
+}
+
+TEST(LongColumns, FormClustersThatFillTheGpu) {
+  for (const int64_t columns : {33, 91, 200, 500, 1111, 2000, 3001})
+    for (const int64_t bytes : {2, 4, 8}) {
+      const Columns c{
+          .places = 2000, .columns = columns, .lanes = 16, .vector = columns % 4 == 0 ? 4 : 1, .bytes = bytes};
+      const SharedColumns s = share_in_clusters(c, kMultiprocessors);
+      if (s.slices == 0) continue;
+      EXPECT_TRUE(s.is_cluster);
+      EXPECT_TRUE(s.slices == 2 || s.slices == 4 || s.slices == 8) << columns;
+      EXPECT_LE(s.slices * blocks_of(c, s), 2 * kMultiprocessors) << columns << " " << bytes;
+      EXPECT_LE(s.vector, c.vector);
+      EXPECT_LE(s.threads, 512);
+      EXPECT_EQ(s.threads % s.lanes, 0);
+      EXPECT_LE(s.unroll * s.vector * bytes, 256);
+    }
+  // A sector of each row, so that there are 12 clusters; whole lines would be 3.
+  EXPECT_EQ(share_in_clusters({.places = 2846, .columns = 91, .lanes = 16, .vector = 1, .bytes = 4}, 132).lanes, 8);
+  // Narrower accesses of half a warp in place of wider ones of fewer lanes.
+  const SharedColumns wide =
+      share_in_clusters({.places = 3000, .columns = 500, .lanes = 16, .vector = 4, .bytes = 4}, 132);
+  EXPECT_EQ(wide.lanes, 16);
+  EXPECT_EQ(wide.vector, 2);
+}
+
+TEST(LongColumns, FormNoClustersOfManyBytes) {
+  EXPECT_EQ(share_in_clusters({.places = 40000, .columns = 130, .lanes = 16, .vector = 2, .bytes = 4}, 132).slices, 0);
+  // As many blocks as two for each multiprocessor share nothing.
+  EXPECT_EQ(share_in_clusters({.places = 2000, .columns = 9000, .lanes = 16, .vector = 4, .bytes = 4}, 132).slices, 0);
+}
+
+TEST(LongColumns, FormClustersWhereTheGpuHasThemAndNoBlockWaits) {
+  const Columns c{.places = 2846, .columns = 91, .lanes = 16, .vector = 1, .bytes = 4};
+  const Slicing s{.warps = 16, .multiprocessors = kMultiprocessors, .has_clusters = true};
+  EXPECT_TRUE(slice_columns(c, s).is_cluster);
+  Slicing waiting = s, old = s;
+  waiting.waits = true;
+  old.has_clusters = false;
+  for (const Slicing& other : {waiting, old}) {
+    EXPECT_FALSE(slice_columns(c, other).is_cluster);
+    EXPECT_GT(slice_columns(c, other).slices, 8);
+  }
+}
+
 TEST(LongColumns, TakesSizesThatAreNotKnown) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   const Columns wide{.places = kMost, .columns = kMost, .beside = kMost, .lanes = 16, .vector = 4, .bytes = 4};
   EXPECT_EQ(wide.blocks(), int64_t{1} << 40);
   EXPECT_EQ(shared(wide).slices, 0);
   EXPECT_EQ(shared({.places = kMost, .columns = 64, .lanes = 16, .vector = 4, .bytes = 4}).slices, 132);
+  for (const int64_t places : {int64_t{1}, kMost})
+    for (const int64_t columns : {int64_t{1}, kMost})
+      for (const int64_t beside : {int64_t{1}, kMost}) {
+        const Columns c{.places = places, .columns = columns, .beside = beside, .lanes = 16, .vector = 4, .bytes = 4};
+        const SharedColumns s = share_in_clusters(c, kMultiprocessors);
+        EXPECT_EQ(s.slices > 0, places == 1 && columns == 1 && beside == 1);
+      }
 }
 
 }  // namespace
