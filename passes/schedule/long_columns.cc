@@ -121,7 +121,7 @@ SharedColumns share_in_clusters(Columns c, int64_t multiprocessors) {
 }
 
 SharedColumns slice_columns(const Columns& columns, const Slicing& s) {
-  if (s.has_clusters && !s.waits)
+  if (s.has_clusters)
     if (const SharedColumns shared = share_in_clusters(columns, s.multiprocessors); shared.slices > 0) return shared;
   return by_small_blocks(columns, s);
 }

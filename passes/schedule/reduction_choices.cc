@@ -229,7 +229,7 @@ class Chooser : public ReductionFacts {
         most_unroll = std::max(most_unroll, one_round);
     }
     const int64_t unroll = std::min(most_unroll, power_of_two_from(ceil_div(sizes_.row, warps * slices)));
-    const bool is_awaited = waits && slices > 1;
+    const bool is_awaited = waits && slices > 1 && cluster == 0;
     // Threads of slices need more registers for their loads than many blocks of a multiprocessor leave them.
     return plan("passes", {.lanes = lanes,
                            .warps = warps,
