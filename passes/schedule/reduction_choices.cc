@@ -15,6 +15,7 @@
 #include "passes/schedule/loop_space.h"
 #include "passes/schedule/reduction_facts.h"
 #include "passes/schedule/reduction_limits.h"
+#include "passes/schedule/shared_rows.h"
 
 namespace fusebox {
 
@@ -64,6 +65,11 @@ class Chooser : public ReductionFacts {
       // Blocks that share a row wait for one another's results, which pays only for long rows.
       if (ceil_div(accesses, kThreadsOfFewRows * kUnroll) <= kMostRounds || (waits && !states_rows()))
         lanes = std::clamp(power_of_two_from(ceil_div(accesses, kUnroll)), warp, kThreadsOfFewRows);
+      else if (const SharedRows shared = share_rows(accesses); shared.slices > 0)
+        return plan("passes", {.lanes = shared.lanes,
+                               .unroll = shared.unroll,
+                               .slices = shared.slices,
+                               .cluster = shared.slices > 1 ? shared.slices : 0});
       else
         slices = std::clamp<int64_t>(
             most_blocks(kSlicesOfRow, waits, is_busy ? 1 : blocks_of_multiprocessor(lanes)) / sizes_.rows, 1,
@@ -461,6 +467,13 @@ class Chooser : public ReductionFacts {
     for (const auto& [key, number] : numbers)
       if (number > 0) h_.set(key, number);
     return h_;
+  }
+
+  // The blocks that share a row of so many accesses in clusters, if the GPU has these.
+  SharedRows share_rows(int64_t accesses) const {
+    if (!has_clusters(view_.device.architecture)) return {};
+    const LongRows rows{.rows = sizes_.rows, .accesses = accesses, .bytes = access_.vector * bytes_of_loads()};
+    return share_rows_in_clusters(rows, view_.device.multiprocessors);
   }
 
   // The most blocks for a grid that should have `wanted` on each multiprocessor. If all of them wait for one another, no

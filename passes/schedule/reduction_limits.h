@@ -93,6 +93,8 @@ inline constexpr int64_t kLeastLanesOfCluster = 4;
 inline constexpr int64_t kBytesOfClusterBlock = 160 << 10;
 inline constexpr int64_t kPlacesOfThread = 24;
 inline constexpr int64_t kBytesOfLoads = 256;
+// The same of rows: accesses of each thread, unless a block has more threads.
+inline constexpr int64_t kAccessesOfThread = 12;
 // Of a line of the L2 cache; of an access that leaves most registers free; and blocks of each multiprocessor that are many.
 inline constexpr int64_t kBytesOfLine = 128;
 inline constexpr int64_t kNarrowBytes = 4;

@@ -28,7 +28,7 @@
 //   longest    registers: the longest row that fits. outer passes: the longest column, if a thread sums it at once
 //   keep       registers, inputs: each pass makes anew what it needs of them. Not set: what was made is kept
 //   places     outer registers, lanes: short columns, of which neighbouring threads of a warp take the places
-//   cluster    registers: blocks that share a row. passes, outer: the slices, which then combine their parts in shared memory
+//   cluster    registers: blocks that share a row. passes: the slices, which then combine their parts in shared memory
 //
 // The loops, outermost first; b and s are of the grid, z, w and l of the block, v is vectorized:
 //   inner registers   b z r w l v; without vectors b z w l r, and a warp that lies inside the row runs without checks

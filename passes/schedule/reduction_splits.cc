@@ -145,9 +145,9 @@ class Splitter {
     steps_.split(ref_, whole, factor, rest, axis);
   }
 
-  // The parts of a row that the blocks of a cluster keep. Returns no name where a block keeps whole rows.
+  // The parts of a row that the blocks of a cluster keep. Returns no name where a block keeps whole rows, or none.
   std::string split_cluster(std::string& column) {
-    const int64_t blocks = h_.number_or("cluster", 1);
+    const int64_t blocks = h_.word("form") == "registers" ? h_.number_or("cluster", 1) : 1;
     if (blocks == 1) return {};
     const std::string g = domain("g"), part = domain("p");
     steps_.split_outer(ref_, column, blocks, g, part);

@@ -98,16 +98,14 @@ TEST(LongColumns, FormNoClustersOfManyBytes) {
   EXPECT_EQ(share_in_clusters({.places = 2000, .columns = 9000, .lanes = 16, .vector = 4, .bytes = 4}, 132).slices, 0);
 }
 
-TEST(LongColumns, FormClustersWhereTheGpuHasThemAndNoBlockWaits) {
+TEST(LongColumns, FormClustersWhereTheGpuHasThem) {
   const Columns c{.places = 2846, .columns = 91, .lanes = 16, .vector = 1, .bytes = 4};
-  const Slicing s{.warps = 16, .multiprocessors = kMultiprocessors, .has_clusters = true};
-  EXPECT_TRUE(slice_columns(c, s).is_cluster);
-  Slicing waiting = s, old = s;
-  waiting.waits = true;
-  old.has_clusters = false;
-  for (const Slicing& other : {waiting, old}) {
-    EXPECT_FALSE(slice_columns(c, other).is_cluster);
-    EXPECT_GT(slice_columns(c, other).slices, 8);
+  for (const bool waits : {false, true}) {
+    Slicing s{.warps = 16, .multiprocessors = kMultiprocessors, .waits = waits, .has_clusters = true};
+    EXPECT_TRUE(slice_columns(c, s).is_cluster);
+    s.has_clusters = false;
+    EXPECT_FALSE(slice_columns(c, s).is_cluster);
+    EXPECT_GT(slice_columns(c, s).slices, 8);
   }
 }
 

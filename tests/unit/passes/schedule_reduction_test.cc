@@ -117,7 +117,7 @@ TEST(ReductionScheduler, BlocksThatWaitAreHeldAtOnce) {
            " %x over " + axes + "\n  %t" + reduction + " %xx over " + axes + "\n  %y = sub %t, %s\n  output %y\n}\n";
   };
   const int64_t held = default_device().multiprocessors;
-  size_t sliced = 0;
+  size_t sliced = 0, clusters = 0;
   for (const std::string axes : {"[0]", "[1]", "[0, 1]"})
     for (const std::string reduction : {" = sum", ", %d, %k = welford"})
       for (int64_t m : {1, 7, 64, 140, 200, 4099, 1 << 20})
@@ -130,6 +130,13 @@ TEST(ReductionScheduler, BlocksThatWaitAreHeldAtOnce) {
           const Heuristics h = s.choose(v.view());
           SCOPED_TRACE(axes + reduction + " of " + std::to_string(m) + "x" + std::to_string(n) + ": " + text(h));
           if (h.number("slices") == 1) continue;
+          // The blocks of a cluster wait for one another alone.
+          if (h.has("cluster")) {
+            ++clusters;
+            EXPECT_FALSE(h.has("most_rows"));
+            EXPECT_EQ(h.number("cluster"), h.number("slices"));
+            continue;
+          }
           ++sliced;
           const int64_t width = h.number("vector") * h.number("lanes"), bound = h.number("most_rows");
           const int64_t columns = h.number_or("most_columns", 1);
@@ -138,6 +145,7 @@ TEST(ReductionScheduler, BlocksThatWaitAreHeldAtOnce) {
           EXPECT_EQ(print_steps(s.plan(v.view(), h)).find("dependent_launch"), std::string::npos);
         }
   EXPECT_GT(sliced, 20u);
+  EXPECT_GT(clusters, 10u);
 }
 
 // Running moments of narrow accesses are bound by arithmetic: more loads at once, and no other row in the block.
