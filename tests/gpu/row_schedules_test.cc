@@ -203,6 +203,17 @@ inputs @f host {
 // A tensor plus the transpose of another, of which a short axis lies innermost.
 std::string plus_transposed(const char* dtype) { return replaced(program_text("plus_transposed"), "TYPE", dtype); }
 
+// Reductions that are stored alone, of a bf16 matrix over `axes`: a sum; two sums that meet; and moments.
+std::string reduced(const char* axes, const char* ops) {
+  return std::string("fusion @f {\n  %m, %n = size\n  %x = input bf16[%m, %n] contiguous\n  %f = cast %x as f32\n") +
+         replaced(ops, "AXES", axes) + "}\ninputs @f host {\n  %x = bf16[ROWS, COLUMNS] normal seed 1\n}\n";
+}
+constexpr const char* kOneSum = "  %s = sum %f over AXES\n  output %s\n";
+constexpr const char* kTwoSums =
+    "  %s = sum %f over AXES\n  %q = mul %f, %f\n  %t = sum %q over AXES\n  %p = mul %s, %s\n  %y = sub %t, %p\n  "
+    "output %y\n";
+constexpr const char* kMoments = "  %a, %v, %k = welford %f over AXES\n  output %a\n  output %v\n";
+
 struct Case {
   const char* name;
   std::string program;
@@ -233,36 +244,43 @@ TEST_P(RowSchedules, GiveTheBitsOfTheHostExecutor) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, RowSchedules,
-    ::testing::Values(Case{"gradients", kGradients, 1031, 520, "inner_outer"},
-                      Case{"gradients_odd", kGradients, 300, 2051, "inner_outer"},
-                      Case{"gradients_short", kGradients, 4099, 32, "inner_outer"},
-                      Case{"gradients_of_one_column", kGradients, 700, 1, "inner_outer"},
-                      Case{"loss", kLoss, 129, 4096, "form registers"},
-                      Case{"loss_long", kLoss, 70, 50304, "slices 1 "},
-                      Case{"loss_of_one_row", kLoss, 1, 88512, "cluster 8"},
-                      Case{"loss_of_three_rows", kLoss, 3, 70001, "cluster 8"},
-                      Case{"softmax_of_two_rows", kSoftmax, 2, 40000, "cluster 8"},
-                      Case{"softmax_of_many_long_rows", kSoftmax, 264, 40000, "cluster 8"},
-                      Case{"norm_of_many_rows", kNorm, 264, 24576, "blocks 2 longest 24576 least 20481 keep"},
-                      Case{"norm_of_many_long_rows", kNorm, 264, 73736, "cluster 8 keep inputs"},
-                      Case{"softmax_of_many_rows", kSoftmax, 200, 40001, "cluster 4"},
-                      Case{"columns_of_kept_inputs", kColumnNorm, 128, 65536, "keep inputs"},
-                      Case{"columns_of_clusters", kColumnNorm, 7007, 1584, "cluster 8 keep inputs"},
-                      Case{"columns_of_f32", kColumnNorm, 300, 4096, "blocks 6"},
-                      Case{"pairs", kSoftmaxOfPairs, 10001, 16, "places lanes"},
-                      Case{"pairs_of_odd_places", kSoftmaxOfPairs, 3000, 37, "places lanes"},
-                      Case{"parts", replaced(kScaledParts, "PART", 128), 300, 33, "nested"},
-                      Case{"parts_in_part_of_their_lanes", replaced(kScaledParts, "PART", 24), 200, 7, "tail 1"},
-                      Case{"parts_of_long_rows", replaced(kScaledParts, "PART", 32), 150, 500, "warps 32"},
-                      Case{"windows", kWindows, 3001, 56, "lanes 1 "},
-                      Case{"groups_of_channels", kGroupsOfChannels, 100, 80, "vector 2"},
-                      Case{"groups_of_more_channels", kGroupsOfChannels, 70, 128, "vector 8"},
-                      Case{"scaled_halves", kScaledHalves, 300, 1536, "vector 8"},
-                      Case{"plus_transposed", plus_transposed("f32"), 12, 20000, "unroll 12 outer 1 reuse 1 walk"},
-                      Case{"plus_transposed_halves", plus_transposed("bf16"), 13, 40002, "walk i0 %a_in 2"},
-                      Case{"plus_transposed_of_two", plus_transposed("f64"), 2, 17001, "unroll 2 outer 1 reuse 1 walk"},
-                      Case{"loss_of_one_longer_row", kLoss, 1, 300001, "most_rows 1"},
-                      Case{"softmax_of_two_longer_rows", kSoftmax, 2, 300000, "most_rows 2"}),
+    ::testing::Values(
+        Case{"gradients", kGradients, 1031, 520, "inner_outer"},
+        Case{"gradients_odd", kGradients, 300, 2051, "inner_outer"},
+        Case{"gradients_short", kGradients, 4099, 32, "inner_outer"},
+        Case{"gradients_of_one_column", kGradients, 700, 1, "inner_outer"},
+        Case{"loss", kLoss, 129, 4096, "form registers"}, Case{"loss_long", kLoss, 70, 50304, "slices 1 "},
+        Case{"loss_of_one_row", kLoss, 1, 88512, "cluster 8"}, Case{"loss_of_three_rows", kLoss, 3, 70001, "cluster 8"},
+        Case{"softmax_of_two_rows", kSoftmax, 2, 40000, "cluster 8"},
+        Case{"softmax_of_many_long_rows", kSoftmax, 264, 40000, "cluster 8"},
+        Case{"norm_of_many_rows", kNorm, 264, 24576, "blocks 2 longest 24576 least 20481 keep"},
+        Case{"norm_of_many_long_rows", kNorm, 264, 73736, "cluster 8 keep inputs"},
+        Case{"softmax_of_many_rows", kSoftmax, 200, 40001, "cluster 4"},
+        Case{"columns_of_kept_inputs", kColumnNorm, 128, 65536, "keep inputs"},
+        Case{"columns_of_clusters", kColumnNorm, 7007, 1584, "cluster 8 keep inputs"},
+        Case{"columns_of_f32", kColumnNorm, 300, 4096, "blocks 6"},
+        Case{"pairs", kSoftmaxOfPairs, 10001, 16, "places lanes"},
+        Case{"pairs_of_odd_places", kSoftmaxOfPairs, 3000, 37, "places lanes"},
+        Case{"parts", replaced(kScaledParts, "PART", 128), 300, 33, "nested"},
+        Case{"parts_in_part_of_their_lanes", replaced(kScaledParts, "PART", 24), 200, 7, "tail 1"},
+        Case{"parts_of_long_rows", replaced(kScaledParts, "PART", 32), 150, 500, "warps 32"},
+        Case{"windows", kWindows, 3001, 56, "lanes 1 "},
+        Case{"groups_of_channels", kGroupsOfChannels, 100, 80, "vector 2"},
+        Case{"groups_of_more_channels", kGroupsOfChannels, 70, 128, "vector 8"},
+        Case{"scaled_halves", kScaledHalves, 300, 1536, "vector 8"},
+        Case{"plus_transposed", plus_transposed("f32"), 12, 20000, "unroll 12 outer 1 reuse 1 walk"},
+        Case{"plus_transposed_halves", plus_transposed("bf16"), 13, 40002, "walk i0 %a_in 2"},
+        Case{"plus_transposed_of_two", plus_transposed("f64"), 2, 17001, "unroll 2 outer 1 reuse 1 walk"},
+        Case{"sums_of_columns", reduced("[0]", kOneSum), 2846, 91, "lanes 8 warps 32 unroll 16 rows 1 slices 8"},
+        Case{"sums_of_wide_columns", reduced("[0]", kOneSum), 1201, 3000, "slices 4 threads 256 blocks 1 cluster 4"},
+        Case{"sums_of_columns_meet", reduced("[0]", kTwoSums), 3001, 96, "cluster 8"},
+        Case{"moments_of_columns", reduced("[0]", kMoments), 5003, 130, "cluster 8"},
+        Case{"sums_of_few_rows", reduced("[1]", kOneSum), 30, 70001, "cluster 4"},
+        Case{"sums_of_rows_meet", reduced("[1]", kTwoSums), 9, 100000, "cluster 8"},
+        Case{"moments_of_few_rows", reduced("[1]", kMoments), 63, 98312, "cluster 2"},
+        Case{"sum_of_all", reduced("[0, 1]", kOneSum), 300, 1001, "cluster 8"},
+        Case{"loss_of_one_longer_row", kLoss, 1, 300001, "most_rows 1"},
+        Case{"softmax_of_two_longer_rows", kSoftmax, 2, 300000, "most_rows 2"}),
     [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace
