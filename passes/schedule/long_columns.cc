@@ -59,6 +59,20 @@ SharedColumns by_narrow_blocks(Columns c, int64_t multiprocessors) {
   return {c.vector, std::min(slices(), c.places / places), c.lanes, threads, kUnroll};
 }
 
+// Few columns: about a block for each multiprocessor, so that the last one has few parts to combine. In CUDA graphs on an
+// H200, in µs by these, by clusters and by large blocks: [33216, 32] in f32 4.3, 4.7 and 5.6, in bf16 4.1, 5.0 and 5.3; by these
+// and by large blocks [65536, 32] in f32 4.7 and 7.2.
+SharedColumns by_a_block_each(Columns c, int64_t multiprocessors) {
+  const int64_t side = c.columns * c.bytes < kBytesOfLine ? kBytesOfSector : kBytesOfLine / 2;
+  while (c.vector > 1 && kLanesOfCluster * c.vector * c.bytes > side) c.vector /= 2;
+  c.lanes = std::clamp<int64_t>(power_of_two_to(side / (c.vector * c.bytes)), kLeastLanesOfCluster, kLanesOfCluster);
+  if (c.blocks() > kGroupsOfFewColumns) return {};
+  const int64_t slices = multiprocessors / c.blocks(), places = ceil_div(c.places, slices);
+  const int64_t loads = ceil_div(places, kThreadsOfLongColumns / c.lanes);
+  if (loads < kLongUnroll || places > kBytesOfFewColumns / (c.lanes * c.vector * c.bytes)) return {};
+  return {c.vector, slices, c.lanes, kThreadsOfLongColumns, loads > kPlacesOfThread ? 2 * kLongUnroll : kLongUnroll};
+}
+
 // Many small blocks, each with a round or two of loads.
 SharedColumns by_small_blocks(Columns c, const Slicing& s) {
   const int64_t held = s.waits ? kLeastHeld : kSlicesOfColumn;
@@ -93,7 +107,7 @@ SharedColumns share_long_columns(const Columns& columns, bool are_many, int64_t 
 // others' parts twice: for its counter, and for what they stored. In CUDA graphs on an H200, in µs by clusters and by the
 // blocks of slice_columns otherwise: [2846, 91] in f32 2.2 and 3.8, [3000, 500] 3.2 and 4.5, [2500, 2000] 4.9 and 6.8; in bf16
 // [7296, 64] 2.4 and 3.7, [2000, 1500] 3.2 and 5.6. But a cluster has 8 blocks at most, which are too few for many bytes of
-// narrow rows: [40000, 130] in f32 took 13.6 and 12.4 outside of graphs.
+// narrow rows: [40000, 130] in f32 took 13.6 and 12.4 outside of graphs. A part of a sector is read as slowly as a whole one.
 SharedColumns share_in_clusters(Columns c, int64_t multiprocessors) {
   const int64_t widest = c.vector;
   // Of a row, a block reads so many bytes side by side. Half a warp takes them if it can.
@@ -110,7 +124,8 @@ SharedColumns share_in_clusters(Columns c, int64_t multiprocessors) {
   while (slices > 2 && 2 * slices * c.blocks() > 3 * multiprocessors) slices /= 2;
   const int64_t places = ceil_div(c.places, slices),
                 bytes = c.lanes * c.vector * c.bytes;  // of a block, and of each place
-  if (slices * c.blocks() > 2 * multiprocessors || places > kBytesOfClusterBlock / bytes) return {};
+  const int64_t most_bytes = bytes < kBytesOfSector ? kBytesOfPartOfSectors : kBytesOfClusterBlock;
+  if (slices * c.blocks() > 2 * multiprocessors || places > most_bytes / bytes) return {};
   const auto each = [&](int64_t threads) { return ceil_div(places, threads / c.lanes); };
   const int64_t threads = each(kThreadsOfColumns) <= kPlacesOfThread ? kThreadsOfColumns : kThreadsOfLongColumns;
   // The length of a round that leaves the fewest loads of the last one idle.
@@ -123,6 +138,8 @@ SharedColumns share_in_clusters(Columns c, int64_t multiprocessors) {
 SharedColumns slice_columns(const Columns& columns, const Slicing& s) {
   if (s.has_clusters)
     if (const SharedColumns shared = share_in_clusters(columns, s.multiprocessors); shared.slices > 0) return shared;
+  if (!s.waits && !s.has_moments)
+    if (const SharedColumns shared = by_a_block_each(columns, s.multiprocessors); shared.slices > 0) return shared;
   return by_small_blocks(columns, s);
 }
 

@@ -15,7 +15,6 @@
 #include "passes/schedule/loop_space.h"
 #include "passes/schedule/reduction_facts.h"
 #include "passes/schedule/reduction_limits.h"
-#include "passes/schedule/shared_rows.h"
 
 namespace fusebox {
 
@@ -58,7 +57,8 @@ class Chooser : public ReductionFacts {
     // A few blocks alone on the GPU: each takes all threads that it can have.
     if (!may_slice && leaves_most_idle() && !has_moments())
       lanes = std::clamp(power_of_two_from(ceil_div(accesses, kUnroll)), warp, view_.device.block_threads);
-    if (may_slice && has_moments() && has_full_vectors()) lanes = std::min(lanes, lanes_of_one_wave());
+    const bool are_of_one_wave = may_slice && has_moments() && has_full_vectors();
+    if (are_of_one_wave) lanes = std::min(lanes, lanes_of_one_wave());
     int64_t slices = 1;
     const bool waits = may_slice && are_awaited(view_.fusion, space_);
     if (may_slice && sizes_.rows < 2 * view_.device.multiprocessors) {
@@ -79,12 +79,14 @@ class Chooser : public ReductionFacts {
     // A walk of one round and a part of another leaves most threads idle in that part. Where two blocks share a
     // multiprocessor, the other one is busy meanwhile.
     while (!is_found_again && unroll > kUnroll && 2 * lanes * unroll > accesses) unroll /= 2;
-    const int64_t rows = is_busy ? 1 : rows_of_block(lanes, may_slice ? kThreadsOfSums : kThreadsOfShortRows);
+    const int64_t most_threads = may_slice && !are_of_one_wave ? kThreadsOfSums : kThreadsOfShortRows;
+    const int64_t rows = is_busy ? 1 : rows_of_block(lanes, most_threads);
     // Rows that are walked again need registers for what they keep from pass to pass.
-    const int64_t blocks = is_busy          ? 1
-                           : may_slice      ? blocks_of_multiprocessor(lanes * rows)
-                           : is_found_again ? kLeastHeld
-                                            : 1;
+    const int64_t blocks = is_busy           ? 1
+                           : are_of_one_wave ? view_.device.registers / (kRegistersOfMoments * lanes * rows)
+                           : may_slice       ? blocks_of_multiprocessor(lanes * rows)
+                           : is_found_again  ? kLeastHeld
+                                             : 1;
     return plan("passes", {.lanes = lanes,
                            .unroll = unroll,
                            .rows = rows,
@@ -467,13 +469,6 @@ class Chooser : public ReductionFacts {
     for (const auto& [key, number] : numbers)
       if (number > 0) h_.set(key, number);
     return h_;
-  }
-
-  // The blocks that share a row of so many accesses in clusters, if the GPU has these.
-  SharedRows share_rows(int64_t accesses) const {
-    if (!has_clusters(view_.device.architecture)) return {};
-    const LongRows rows{.rows = sizes_.rows, .accesses = accesses, .bytes = access_.vector * bytes_of_loads()};
-    return share_rows_in_clusters(rows, view_.device.multiprocessors);
   }
 
   // The most blocks for a grid that should have `wanted` on each multiprocessor. If all of them wait for one another, no

@@ -112,10 +112,17 @@ bool ReductionFacts::is_for_one_warp(int64_t warps, int64_t accesses) const {
 }
 
 int64_t ReductionFacts::lanes_of_one_wave() const {
-  const int64_t held = view_.device.multiprocessors * (view_.device.registers / kRegistersOfMoments);
+  const int64_t held = view_.device.multiprocessors * (view_.device.registers / kRegistersOfMoments) * 5 / 4;
   int64_t lanes = kSlicedStripThreads;
   while (lanes > view_.device.warp && sizes_.rows > held / lanes) lanes /= 2;
   return sizes_.rows > held / lanes ? 2 * view_.device.warp : lanes;
+}
+
+SharedRows ReductionFacts::share_rows(int64_t accesses) const {
+  const bool is_one_for_a_row = 2 * sizes_.rows > view_.device.multiprocessors;
+  if (!has_clusters(view_.device.architecture) || (has_moments() && is_one_for_a_row)) return {};
+  const LongRows rows{.rows = sizes_.rows, .accesses = accesses, .bytes = access_.vector * bytes_of_loads()};
+  return share_rows_in_clusters(rows, view_.device.multiprocessors);
 }
 
 bool ReductionFacts::exchanges_twice() const { return space_.passes > 2 && kept_bytes(view_.fusion, space_) <= 4; }

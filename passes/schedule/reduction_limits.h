@@ -91,9 +91,13 @@ inline constexpr int64_t kMostHeldOfColumns = 4;
 inline constexpr int64_t kLanesOfCluster = 16;
 inline constexpr int64_t kLeastLanesOfCluster = 4;
 inline constexpr int64_t kBytesOfClusterBlock = 160 << 10;
+inline constexpr int64_t kBytesOfPartOfSectors = 32 << 10;  // of a block that reads parts of sectors
 inline constexpr int64_t kPlacesOfThread = 24;
 inline constexpr int64_t kBytesOfLoads = 256;
-// The same of rows: accesses of each thread, unless a block has more threads.
+// Of few columns that all multiprocessors share: groups of them that blocks read side by side, and bytes of a block, at most.
+inline constexpr int64_t kGroupsOfFewColumns = 4;
+inline constexpr int64_t kBytesOfFewColumns = 64 << 10;
+// Of clusters that share rows: accesses of each thread, unless a block has more threads.
 inline constexpr int64_t kAccessesOfThread = 12;
 // Of a line of the L2 cache; of an access that leaves most registers free; and blocks of each multiprocessor that are many.
 inline constexpr int64_t kBytesOfLine = 128;

@@ -92,7 +92,26 @@ TEST(LongColumns, FormClustersThatFillTheGpu) {
   EXPECT_EQ(wide.vector, 2);
 }
 
+TEST(LongColumns, GiveFewColumnsABlockOfEachMultiprocessor) {
+  // 128, 64 and 128 bytes of a row: two groups, of which a block reads one.
+  for (const Columns& c : {Columns{65536, 32, 1, 16, 4, 4}, {40000, 32, 1, 16, 4, 2}, {65536, 64, 1, 16, 4, 2}}) {
+    const SharedColumns s = slice_columns(c, {.warps = 16, .multiprocessors = kMultiprocessors, .has_clusters = true});
+    EXPECT_FALSE(s.is_cluster);
+    EXPECT_EQ(s.slices * blocks_of(c, s), kMultiprocessors);
+    EXPECT_EQ(s.threads, 512);
+    EXPECT_EQ(s.unroll, c.places == 40000 ? 8 : 16);
+  }
+  // Not where all blocks need the sums, nor of moments.
+  const Columns c{65536, 32, 1, 16, 4, 4};
+  for (const Slicing& other : {Slicing{.warps = 16, .multiprocessors = 132, .waits = true},
+                               Slicing{.warps = 16, .multiprocessors = 132, .has_moments = true}})
+    EXPECT_NE(slice_columns(c, other).slices, 66);
+}
+
 TEST(LongColumns, FormNoClustersOfManyBytes) {
+  // Of parts of sectors, fewer.
+  EXPECT_EQ(share_in_clusters({.places = 7296, .columns = 64, .lanes = 16, .vector = 4, .bytes = 2}, 132).slices, 8);
+  EXPECT_EQ(share_in_clusters({.places = 33216, .columns = 32, .lanes = 16, .vector = 4, .bytes = 2}, 132).slices, 0);
   EXPECT_EQ(share_in_clusters({.places = 40000, .columns = 130, .lanes = 16, .vector = 2, .bytes = 4}, 132).slices, 0);
   // As many blocks as two for each multiprocessor share nothing.
   EXPECT_EQ(share_in_clusters({.places = 2000, .columns = 9000, .lanes = 16, .vector = 4, .bytes = 4}, 132).slices, 0);
