@@ -83,7 +83,7 @@ class Chooser : public ReductionFacts {
     const int64_t rows = is_busy ? 1 : rows_of_block(lanes, most_threads);
     // Rows that are walked again need registers for what they keep from pass to pass.
     const int64_t blocks = is_busy           ? 1
-                           : are_of_one_wave ? view_.device.registers / (kRegistersOfMoments * lanes * rows)
+                           : are_of_one_wave ? blocks_of_moments(lanes * rows)
                            : may_slice       ? blocks_of_multiprocessor(lanes * rows)
                            : is_found_again  ? kLeastHeld
                                              : 1;
@@ -497,6 +497,11 @@ class Chooser : public ReductionFacts {
   int64_t blocks_of_multiprocessor(int64_t threads) const {
     return std::clamp<int64_t>((has_moments() ? kThreadsOfFewRows : view_.device.block_threads) / threads, 1,
                                kMostBlocks);
+  }
+
+  // The same of moments in full vectors, whose threads load less at once.
+  int64_t blocks_of_moments(int64_t threads) const {
+    return std::clamp<int64_t>(view_.device.registers / (kRegistersOfMoments * threads), 1, kMostBlocks);
   }
 
   std::vector<int64_t> elements_of_thread(int64_t cluster, Kept kept) const {
