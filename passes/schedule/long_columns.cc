@@ -66,7 +66,7 @@ SharedColumns by_a_block_each(Columns c, int64_t multiprocessors) {
   const int64_t side = c.columns * c.bytes < kBytesOfLine ? kBytesOfSector : kBytesOfLine / 2;
   while (c.vector > 1 && kLanesOfCluster * c.vector * c.bytes > side) c.vector /= 2;
   c.lanes = std::clamp<int64_t>(power_of_two_to(side / (c.vector * c.bytes)), kLeastLanesOfCluster, kLanesOfCluster);
-  if (c.blocks() > kGroupsOfFewColumns) return {};
+  if (c.blocks() > std::min(kGroupsOfFewColumns, multiprocessors / 2)) return {};
   const int64_t slices = multiprocessors / c.blocks(), places = ceil_div(c.places, slices);
   const int64_t loads = ceil_div(places, kThreadsOfLongColumns / c.lanes);
   if (loads < kLongUnroll || places > kBytesOfFewColumns / (c.lanes * c.vector * c.bytes)) return {};

@@ -108,6 +108,20 @@ TEST(LongColumns, GiveFewColumnsABlockOfEachMultiprocessor) {
     EXPECT_NE(slice_columns(c, other).slices, 66);
 }
 
+TEST(LongColumns, ServeGpusOfFewMultiprocessors) {
+  for (int64_t multiprocessors = 1; multiprocessors < 20; ++multiprocessors)
+    for (const int64_t places : {600, 5000, 70000, 1 << 20})
+      for (const int64_t columns : {1, 16, 50, 200, 3000})
+        for (const bool has_clusters : {false, true}) {
+          const Columns c{.places = places, .columns = columns, .lanes = 16, .vector = 2, .bytes = 4};
+          const SharedColumns s =
+              slice_columns(c, {.warps = 16, .multiprocessors = multiprocessors, .has_clusters = has_clusters});
+          EXPECT_GE(s.slices, 1);
+          EXPECT_GE(s.threads, s.lanes);
+          EXPECT_GE(s.unroll, 1);
+        }
+}
+
 TEST(LongColumns, FormNoClustersOfManyBytes) {
   // Of parts of sectors, fewer.
   EXPECT_EQ(share_in_clusters({.places = 7296, .columns = 64, .lanes = 16, .vector = 4, .bytes = 2}, 132).slices, 8);
