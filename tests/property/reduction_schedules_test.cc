@@ -105,6 +105,56 @@ TEST(ReductionSchedules, GiveWhatTheReferenceGivesForManyLongRows) {
   EXPECT_GE(kept, 15);
 }
 
+// Reductions that are stored alone, over the rows or the columns of a matrix, of sizes by which clusters share them on the
+// GPU that plans are made for. Part of the blocks of a cluster, of their threads and of their vectors have nothing.
+TEST(ReductionSchedules, ReductionsThatClustersShare) {
+  if (!find_aten()) GTEST_SKIP() << "the reference is not built";
+  constexpr const char* kOps[] = {
+      "  %s = sum %x over AXES\n  output %s\n",
+      "  %s = max %x over AXES\n  %t = sum %x over AXES\n  %y = sub %s, %t\n  output %y\n",
+      "  %a, %v, %k = welford %x over AXES\n  output %v\n  output %a\n",
+      "  %q = mul %x, %x\n  %s = sum %q over AXES\n  %t = sum %x over AXES\n  output %s\n  output %t\n",
+      "  %w = input TYPE[KEPT] contiguous\n  %s = sum %x over AXES\n  %y = add %s, %w\n  output %y alias %w\n"};
+  std::map<int, int> in_clusters;  // by axis
+  for (const char* ops : kOps)
+    for (const Dtype dtype : {Dtype::kFloat, Dtype::kDouble})
+      for (const auto& [m, n] : std::vector<std::pair<int64_t, int64_t>>{{700, 91},
+                                                                         {1025, 8},
+                                                                         {2846, 40},
+                                                                         {3001, 132},
+                                                                         {5000, 17},
+                                                                         {1, 9001},
+                                                                         {3, 33004},
+                                                                         {30, 8197},
+                                                                         {70, 8200}}) {
+        const int axis = m > n ? 0 : 1;
+        std::string program =
+            std::string("fusion @f {\n  %m, %n = size\n  %x = input TYPE[%m, %n] contiguous\n") + ops + "}\n";
+        program =
+            replaced(replaced(program, "AXES", "[" + std::to_string(axis) + "]"), "KEPT", axis == 0 ? "%n" : "%m");
+        const Module module = parse_module(replaced(program, "TYPE", std::string(text(dtype))));
+        std::vector<Argument> inputs;
+        for (const ValueId v : fusebox::inputs(module.graphs[0])) {
+          if (!module.graphs[0].is_tensor(v)) continue;
+          InputSpec spec;
+          spec.dtype = dtype;
+          spec.shape = inputs.empty() ? std::vector<int64_t>{m, n} : std::vector<int64_t>{axis == 0 ? n : m};
+          spec.seed = inputs.size() + 1;
+          inputs.push_back(make_argument(spec));
+        }
+        const fusebox::Run run = run_program(module, inputs, automatic());
+        SCOPED_TRACE(print(module) + print_steps(run.steps) + reasons(run.compiled));
+        ASSERT_FALSE(run.failure) << run.failure->message << " " << run.failure->place;
+        if (reasons(run.compiled).find(" form passes") != std::string::npos)
+          in_clusters[axis] += reasons(run.compiled).find(" cluster ") != std::string::npos;
+        for (const CheckedOutput& out : check_outputs(run, inputs))
+          EXPECT_TRUE(out.comparison.ok) << out.comparison.message(out.name);
+      }
+  std::printf("  %d of columns and %d of rows in clusters\n", in_clusters[0], in_clusters[1]);
+  EXPECT_GE(in_clusters[0], 30);
+  EXPECT_GE(in_clusters[1], 15);
+}
+
 // Batch norm in clusters, where channels are few and where they fill the GPU: one thread of each cluster reads and stores
 // the running statistics. Extents that are no multiple of a vector, of a strip or of the parts of a cluster.
 TEST(ReductionSchedules, BatchNormInClusters) {
