@@ -59,18 +59,26 @@ SharedColumns by_narrow_blocks(Columns c, int64_t multiprocessors) {
   return {c.vector, std::min(slices(), c.places / places), c.lanes, threads, kUnroll};
 }
 
+// The same columns for blocks that read so many bytes of a row side by side: half a warp does, by vectors of that width.
+Columns side_by_side(Columns c, int64_t side) {
+  while (c.vector > 1 && side < kLanesSideBySide * c.vector * c.bytes) c.vector /= 2;
+  const int64_t most = std::min(2 * kLanesSideBySide, kElementsSideBySide / c.vector);
+  c.lanes = std::clamp<int64_t>(power_of_two_to(side / (c.vector * c.bytes)), kLeastLanesSideBySide, most);
+  return c;
+}
+
 // Few columns: about a block for each multiprocessor, so that the last one has few parts to combine. In CUDA graphs on an
-// H200, in µs by these, by clusters and by large blocks: [33216, 32] in f32 4.3, 4.7 and 5.6, in bf16 4.1, 5.0 and 5.3; by these
-// and by large blocks [65536, 32] in f32 4.7 and 7.2.
-SharedColumns by_a_block_each(Columns c, int64_t multiprocessors) {
-  const int64_t side = c.columns * c.bytes < kBytesOfLine ? kBytesOfSector : kBytesOfLine / 2;
-  while (c.vector > 1 && kLanesOfCluster * c.vector * c.bytes > side) c.vector /= 2;
-  c.lanes = std::clamp<int64_t>(power_of_two_to(side / (c.vector * c.bytes)), kLeastLanesOfCluster, kLanesOfCluster);
+// H200, in µs by 64 blocks for each column (66 are chosen), by clusters and by large blocks: [33216, 32] in f32 4.3, 4.7 and 5.6,
+// in bf16 4.1, 5.0 and 5.3; [65536, 32] in f32 4.7 by these, and 7.2 by large blocks.
+SharedColumns by_a_block_each(const Columns& all, int64_t multiprocessors) {
+  const bool is_part_of_line = all.columns < ceil_div(kBytesOfLine, all.bytes);
+  const Columns c = side_by_side(all, is_part_of_line ? kBytesOfSector : kBytesOfLine / 2);
   if (c.blocks() > std::min(kGroupsOfFewColumns, multiprocessors / 2)) return {};
   const int64_t slices = multiprocessors / c.blocks(), places = ceil_div(c.places, slices);
   const int64_t loads = ceil_div(places, kThreadsOfLongColumns / c.lanes);
   if (loads < kLongUnroll || places > kBytesOfFewColumns / (c.lanes * c.vector * c.bytes)) return {};
-  return {c.vector, slices, c.lanes, kThreadsOfLongColumns, loads > kPlacesOfThread ? 2 * kLongUnroll : kLongUnroll};
+  return {c.vector, slices, c.lanes, kThreadsOfLongColumns,
+          loads > kMostLoadsOfColumns ? 2 * kLongUnroll : kLongUnroll};
 }
 
 // Many small blocks, each with a round or two of loads.
@@ -107,32 +115,22 @@ SharedColumns share_long_columns(const Columns& columns, bool are_many, int64_t 
 // others' parts twice: for its counter, and for what they stored. In CUDA graphs on an H200, in µs by clusters and by the
 // blocks of slice_columns otherwise: [2846, 91] in f32 2.2 and 3.8, [3000, 500] 3.2 and 4.5, [2500, 2000] 4.9 and 6.8; in bf16
 // [7296, 64] 2.4 and 3.7, [2000, 1500] 3.2 and 5.6. But a cluster has 8 blocks at most, which are too few for many bytes of
-// narrow rows: [40000, 130] in f32 took 13.6 and 12.4 outside of graphs. A part of a sector is read as slowly as a whole one.
-SharedColumns share_in_clusters(Columns c, int64_t multiprocessors) {
-  const int64_t widest = c.vector;
-  // Of a row, a block reads so many bytes side by side. Half a warp takes them if it can.
-  const auto read = [&](int64_t side) {
-    c.vector = widest;
-    while (c.vector > 1 && side < kLanesOfCluster * c.vector * c.bytes) c.vector /= 2;
-    c.lanes =
-        std::clamp<int64_t>(power_of_two_to(side / (c.vector * c.bytes)), kLeastLanesOfCluster, 2 * kLanesOfCluster);
-  };
+// narrow rows: [40000, 130] in f32 took 13.6 and 12.4 outside of graphs. Blocks that read a half of a sector side by side are
+// twice as many. They transfer it whole, so they pay only for fewer bytes still: [33216, 32] in bf16 is not among them.
+SharedColumns share_in_clusters(const Columns& all, int64_t multiprocessors) {
   int64_t side = kBytesOfLine;
-  read(side);
-  while (2 * side > kBytesOfSector && 5 * kBlocksOfCluster * c.blocks() < 2 * multiprocessors) read(side /= 2);
+  Columns c = side_by_side(all, side);
+  while (2 * side > kBytesOfSector && 5 * kBlocksOfCluster * c.blocks() < 2 * multiprocessors)
+    c = side_by_side(all, side /= 2);
   int64_t slices = kBlocksOfCluster;
   while (slices > 2 && 2 * slices * c.blocks() > 3 * multiprocessors) slices /= 2;
-  const int64_t places = ceil_div(c.places, slices),
-                bytes = c.lanes * c.vector * c.bytes;  // of a block, and of each place
-  const int64_t most_bytes = bytes < kBytesOfSector ? kBytesOfPartOfSectors : kBytesOfClusterBlock;
+  const int64_t places = ceil_div(c.places, slices);   // of a block
+  const int64_t bytes = c.lanes * c.vector * c.bytes;  // of each place
+  const int64_t most_bytes = bytes < kBytesOfSector ? kBytesOfPartOfSectors : kBytesOfSharedBlock;
   if (slices * c.blocks() > 2 * multiprocessors || places > most_bytes / bytes) return {};
-  const auto each = [&](int64_t threads) { return ceil_div(places, threads / c.lanes); };
-  const int64_t threads = each(kThreadsOfColumns) <= kPlacesOfThread ? kThreadsOfColumns : kThreadsOfLongColumns;
-  // The length of a round that leaves the fewest loads of the last one idle.
-  const int64_t loads = each(threads);
-  int64_t unroll = ceil_div(loads, kLongUnroll) % 2 == 1 ? kLongUnroll : 2 * kLongUnroll;
-  while (unroll > 1 && unroll * c.vector * c.bytes > kBytesOfLoads) unroll /= 2;
-  return {c.vector, slices, c.lanes, threads, unroll, true};
+  const auto loads = [&](int64_t threads) { return ceil_div(places, threads / c.lanes); };
+  const int64_t threads = loads(kThreadsOfColumns) <= kMostLoadsOfColumns ? kThreadsOfColumns : kThreadsOfLongColumns;
+  return {c.vector, slices, c.lanes, threads, loads_of_round(loads(threads), kLongUnroll, c.vector * c.bytes), true};
 }
 
 SharedColumns slice_columns(const Columns& columns, const Slicing& s) {

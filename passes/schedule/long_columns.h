@@ -42,8 +42,8 @@ struct Slicing {
 // How the blocks of long columns share them: in clusters, if that is enough; otherwise through global memory.
 SharedColumns slice_columns(const Columns& columns, const Slicing& slicing);
 
-// Clusters of blocks, if these are enough for the bytes of the columns.
-SharedColumns share_in_clusters(Columns columns, int64_t multiprocessors);
+// Clusters of blocks, if these are enough for the bytes of the columns. The columns have many places.
+SharedColumns share_in_clusters(const Columns& columns, int64_t multiprocessors);
 
 // `are_many`: small blocks would be so many that larger ones may be better.
 SharedColumns share_long_columns(const Columns& columns, bool are_many, int64_t multiprocessors);

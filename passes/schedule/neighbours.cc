@@ -59,7 +59,7 @@ bool follow(Heuristics& h) {
   if (const int64_t* rows = find_number(h, "rows");
       rows && find_number(h, "chunks") && *rows > kMostKeptRows && !(lanes && *lanes == 1))
     return false;
-  // The blocks that share columns are a cluster.
+  // In passes, the blocks that share a row or a column are the cluster. Where rows are kept there is one slice.
   if (int64_t* cluster = find_number(h, "cluster"); cluster && h.number("slices") > 1) {
     *cluster = h.number("slices");
     if (*cluster > kBlocksOfCluster) return false;

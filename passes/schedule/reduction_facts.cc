@@ -122,7 +122,7 @@ SharedRows ReductionFacts::share_rows(int64_t accesses) const {
   const bool is_one_for_a_row = 2 * sizes_.rows > view_.device.multiprocessors;
   if (!has_clusters(view_.device.architecture) || (has_moments() && is_one_for_a_row)) return {};
   const LongRows rows{.rows = sizes_.rows, .accesses = accesses, .bytes = access_.vector * bytes_of_loads()};
-  return share_rows_in_clusters(rows, view_.device.multiprocessors);
+  return share_long_rows(rows, view_.device.multiprocessors);
 }
 
 bool ReductionFacts::exchanges_twice() const { return space_.passes > 2 && kept_bytes(view_.fusion, space_) <= 4; }

@@ -66,9 +66,9 @@ class ReductionFacts {
   // an H200, moments of [1680, 448] in f16 took 5.3 µs by two warps of one access, and 4.4 by one of two. But [1152, 1856] took 5.8 by
   // two of four, and 6.1 by one of eight.
   bool is_for_one_warp(int64_t warps, int64_t accesses) const;
-  // The most lanes by which the moments of all rows are on the GPU at once, or all but a quarter, if single warps are few enough
-  // for that. On an H200, those of [1732, 17480] in f32 took 43.4 µs by 256 lanes, 37.6 by 64 and 45.0 by 32; of [4100, 20480]
-  // 96.8, 86.5 and 85.3; of [2113, 17480], one row more than 64 lanes of each hold at once, 41.2 by 64 and 47.2 by 32.
+  // The most lanes by which the moments of all rows are on the GPU at once, or all but a fifth, if single warps are few enough for
+  // that. On an H200, those of [1732, 17480] in f32 took 43.4 µs by 256 lanes, 37.6 by 64 and 45.0 by 32; of [4100, 20480]
+  // 96.8, 86.5 and 85.3; of [2113, 17480] 41.2 by 64, where the GPU holds 2112 rows at once, and 47.2 by 32.
   int64_t lanes_of_one_wave() const;
   // The blocks that share a row of so many accesses in clusters. Nothing if the GPU has none, or for moments where a row has about
   // one block: those of [140, 40000] in f32 took 15.3 µs on an H200, and 18.1 by clusters of two.

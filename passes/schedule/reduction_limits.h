@@ -86,19 +86,27 @@ inline constexpr int64_t kFewSlices = 8;
 inline constexpr int64_t kFewColumns = 64;  // of fewer columns, accesses are narrow so that every lane has one
 inline constexpr int64_t kManyRounds = 32;  // of a block over a column
 inline constexpr int64_t kMostHeldOfColumns = 4;
-// Of clusters whose blocks share columns: lanes of a block that it should have, and at least; bytes of a block, places of each
-// of its threads unless it has more threads, and bytes that a thread loads together, at most.
-inline constexpr int64_t kLanesOfCluster = 16;
-inline constexpr int64_t kLeastLanesOfCluster = 4;
-inline constexpr int64_t kBytesOfClusterBlock = 160 << 10;
-inline constexpr int64_t kBytesOfPartOfSectors = 32 << 10;  // of a block that reads parts of sectors
-inline constexpr int64_t kPlacesOfThread = 24;
-inline constexpr int64_t kBytesOfLoads = 256;
+// Of blocks that share rows or columns and are not many: the lanes that read columns side by side, if they can, and at least;
+// elements that they read so, at most, as each is exchanged in shared memory; bytes of a block, at most, and of one that reads
+// parts of sectors.
+inline constexpr int64_t kLanesSideBySide = 16;
+inline constexpr int64_t kLeastLanesSideBySide = 4;
+inline constexpr int64_t kElementsSideBySide = 64;
+inline constexpr int64_t kBytesOfSharedBlock = 160 << 10;
+inline constexpr int64_t kBytesOfPartOfSectors = 32 << 10;
+// Loads of each thread of such a block up to which it has 256 threads, and not 512.
+inline constexpr int64_t kMostLoadsOfColumns = 24;
+inline constexpr int64_t kMostLoadsOfRows = 12;
+inline constexpr int64_t kBytesOfLoads = 256;  // of a thread, under way together
 // Of few columns that all multiprocessors share: groups of them that blocks read side by side, and bytes of a block, at most.
 inline constexpr int64_t kGroupsOfFewColumns = 4;
 inline constexpr int64_t kBytesOfFewColumns = 64 << 10;
-// Of clusters that share rows: accesses of each thread, unless a block has more threads.
-inline constexpr int64_t kAccessesOfThread = 12;
+// The loads of a round, `few` or twice as many, that leave the fewest of its last one idle. Fewer if a load has many bytes.
+inline int64_t loads_of_round(int64_t loads, int64_t few, int64_t bytes) {
+  int64_t result = (loads + few - 1) / few % 2 == 1 ? few : 2 * few;
+  while (result > 1 && result * bytes > kBytesOfLoads) result /= 2;
+  return result;
+}
 // Of a line of the L2 cache; of an access that leaves most registers free; and blocks of each multiprocessor that are many.
 inline constexpr int64_t kBytesOfLine = 128;
 inline constexpr int64_t kNarrowBytes = 4;

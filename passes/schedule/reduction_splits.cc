@@ -145,7 +145,8 @@ class Splitter {
     steps_.split(ref_, whole, factor, rest, axis);
   }
 
-  // The parts of a row that the blocks of a cluster keep. Returns no name where a block keeps whole rows, or none.
+  // The parts of a row that the blocks of a cluster keep. Returns no name where a block keeps whole rows, nor in
+  // passes, which keep nothing.
   std::string split_cluster(std::string& column) {
     const int64_t blocks = h_.word("form") == "registers" ? h_.number_or("cluster", 1) : 1;
     if (blocks == 1) return {};

@@ -10,20 +10,16 @@ namespace fusebox {
 // [30, 20001] 2.0 and 4.4, of [16, 131072] in bf16 2.4 and 3.4; moments of [64, 48684] in f16 6.0 and 9.1. Where rows are
 // nearly two for each multiprocessor, a block for each is enough: sums of [250, 40000] in f32 took 14.3 µs so, outside of
 // graphs, and 15.1 by two that combine through global memory.
-SharedRows share_rows_in_clusters(const LongRows& r, int64_t multiprocessors) {
+SharedRows share_long_rows(const LongRows& r, int64_t multiprocessors) {
   int64_t slices = kBlocksOfCluster;
   while (slices > 2 && r.rows > multiprocessors / slices) slices /= 2;
-  const bool has_blocks =
-      r.rows > multiprocessors / 2 && (r.rows <= multiprocessors || r.rows > 3 * multiprocessors / 2);
-  if (has_blocks) slices = 1;
+  const bool fills_gpu_once = r.rows > multiprocessors / 2 && r.rows <= multiprocessors;
+  if (fills_gpu_once || r.rows > 3 * multiprocessors / 2) slices = 1;
   const int64_t accesses = ceil_div(r.accesses, slices);  // of a block
-  if (accesses > kBytesOfClusterBlock / r.bytes) return {};
-  const int64_t lanes =
-      ceil_div(accesses, kSlicedStripThreads) <= kAccessesOfThread ? kSlicedStripThreads : kStripThreads;
-  // The length of a round that leaves the fewest loads of the last one idle.
-  int64_t unroll = ceil_div(ceil_div(accesses, lanes), kUnroll) % 2 == 1 ? kUnroll : 2 * kUnroll;
-  while (unroll > 1 && unroll * r.bytes > kBytesOfLoads) unroll /= 2;
-  return {slices, lanes, unroll};
+  if (accesses > kBytesOfSharedBlock / r.bytes) return {};
+  const bool is_small = ceil_div(accesses, kSlicedStripThreads) <= kMostLoadsOfRows;
+  const int64_t lanes = is_small ? kSlicedStripThreads : kStripThreads;
+  return {slices, lanes, loads_of_round(ceil_div(accesses, lanes), kUnroll, r.bytes)};
 }
 
 }  // namespace fusebox

@@ -1,7 +1,7 @@
-// How many blocks share a long row that is read once, in clusters.
+// How many blocks share a long row that is read once, as a cluster.
 //
 //   // [64, 48684] of f32, by 4 elements at a time, on 132 multiprocessors
-//   share_rows_in_clusters({.rows = 64, .accesses = 12171, .bytes = 16}, 132)   // {.slices = 2, .lanes = 512, .unroll = 4}
+//   share_long_rows({.rows = 64, .accesses = 12171, .bytes = 16}, 132)   // {.slices = 2, .lanes = 512, .unroll = 4}
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct SharedRows {
   int64_t lanes = 1, unroll = 1;
 };
 
-// Nothing if a block would have many bytes. Then more blocks that combine through global memory are sooner done.
-SharedRows share_rows_in_clusters(const LongRows& rows, int64_t multiprocessors);
+// Nothing if a block would have many bytes. Then more blocks that combine through global memory are sooner done. For GPUs that
+// have clusters.
+SharedRows share_long_rows(const LongRows& rows, int64_t multiprocessors);
 
 }  // namespace fusebox

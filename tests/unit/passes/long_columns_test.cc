@@ -69,13 +69,17 @@ int64_t blocks_of(Columns c, const SharedColumns& s) {
 }
 
 TEST(LongColumns, FormClustersThatFillTheGpu) {
+  int formed = 0;
   for (const int64_t columns : {33, 91, 200, 500, 1111, 2000, 3001})
     for (const int64_t bytes : {2, 4, 8}) {
       const Columns c{
           .places = 2000, .columns = columns, .lanes = 16, .vector = columns % 4 == 0 ? 4 : 1, .bytes = bytes};
       const SharedColumns s = share_in_clusters(c, kMultiprocessors);
       if (s.slices == 0) continue;
+      ++formed;
       EXPECT_TRUE(s.is_cluster);
+      // Of 33 columns in 2 bytes, three groups of 16 bytes are all that there are.
+      EXPECT_GE(s.slices * blocks_of(c, s), columns == 33 ? 24 : kMultiprocessors * 2 / 5) << columns << " " << bytes;
       EXPECT_TRUE(s.slices == 2 || s.slices == 4 || s.slices == 8) << columns;
       EXPECT_LE(s.slices * blocks_of(c, s), 2 * kMultiprocessors) << columns << " " << bytes;
       EXPECT_LE(s.vector, c.vector);
@@ -83,6 +87,7 @@ TEST(LongColumns, FormClustersThatFillTheGpu) {
       EXPECT_EQ(s.threads % s.lanes, 0);
       EXPECT_LE(s.unroll * s.vector * bytes, 256);
     }
+  EXPECT_GE(formed, 18);
   // A sector of each row, so that there are 12 clusters; whole lines would be 3.
   EXPECT_EQ(share_in_clusters({.places = 2846, .columns = 91, .lanes = 16, .vector = 1, .bytes = 4}, 132).lanes, 8);
   // Narrower accesses of half a warp in place of wider ones of fewer lanes.
@@ -101,11 +106,25 @@ TEST(LongColumns, GiveFewColumnsABlockOfEachMultiprocessor) {
     EXPECT_EQ(s.threads, 512);
     EXPECT_EQ(s.unroll, c.places == 40000 ? 8 : 16);
   }
-  // Not where all blocks need the sums, nor of moments.
+  // Not where all blocks need the sums, nor of moments: there, many small blocks share them.
   const Columns c{65536, 32, 1, 16, 4, 4};
-  for (const Slicing& other : {Slicing{.warps = 16, .multiprocessors = 132, .waits = true},
-                               Slicing{.warps = 16, .multiprocessors = 132, .has_moments = true}})
-    EXPECT_NE(slice_columns(c, other).slices, 66);
+  Slicing waiting{.warps = 16, .multiprocessors = kMultiprocessors, .waits = true, .has_clusters = true};
+  Slicing moments{.warps = 16, .multiprocessors = kMultiprocessors, .has_moments = true, .has_clusters = true};
+  EXPECT_EQ(slice_columns(c, waiting).threads, 256);
+  EXPECT_EQ(slice_columns(c, moments).threads, 256);
+}
+
+// Each element that a block reads side by side is exchanged, of moments in three places of 16 bytes for each block, twice.
+TEST(LongColumns, LeaveRoomInSharedMemory) {
+  int formed = 0;
+  for (const int64_t bytes : {1, 2, 3, 4, 8, 16})
+    for (const int64_t vector : {1, 2, 4}) {
+      const Columns c{.places = 1200, .columns = 1024, .lanes = 16, .vector = vector, .bytes = bytes};
+      const SharedColumns s = share_in_clusters(c, kMultiprocessors);
+      formed += s.is_cluster;
+      EXPECT_LE(s.lanes * s.vector, 64);
+    }
+  EXPECT_GE(formed, 12);
 }
 
 TEST(LongColumns, ServeGpusOfFewMultiprocessors) {
@@ -148,6 +167,9 @@ TEST(LongColumns, TakesSizesThatAreNotKnown) {
   EXPECT_EQ(wide.blocks(), int64_t{1} << 40);
   EXPECT_EQ(shared(wide).slices, 0);
   EXPECT_EQ(shared({.places = kMost, .columns = 64, .lanes = 16, .vector = 4, .bytes = 4}).slices, 132);
+  for (const bool waits : {false, true})
+    EXPECT_GE(slice_columns(wide, {.warps = 16, .multiprocessors = 132, .waits = waits, .has_clusters = true}).slices,
+              1);
   for (const int64_t places : {int64_t{1}, kMost})
     for (const int64_t columns : {int64_t{1}, kMost})
       for (const int64_t beside : {int64_t{1}, kMost}) {

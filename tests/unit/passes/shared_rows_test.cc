@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kMultiprocessors = 132;
 
-SharedRows shared(const LongRows& r) { return share_rows_in_clusters(r, kMultiprocessors); }
+SharedRows shared(const LongRows& r) { return share_long_rows(r, kMultiprocessors); }
 
 TEST(SharedRows, HaveAboutABlockForEachMultiprocessor) {
   for (int64_t rows = 1; rows < 2 * kMultiprocessors; ++rows) {
