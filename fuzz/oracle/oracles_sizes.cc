@@ -59,16 +59,51 @@ bool judge_with(OracleRun& run, const Compiled& c, Case changed, const std::stri
 
 constexpr int kTries = 4;
 
+// Half of the extents lie a power of two from what they were: what a launch checks of divisors then holds mostly, and what it
+// should have checked beside that does not.
+std::optional<Mutation> draw_extent(RandomSource& random, const Case& from) {
+  auto drawn = draw_mutation(random, MutationKind::kExtent, from, from);
+  if (!drawn || random.one_in(2)) return drawn;
+  constexpr uint64_t kSteps = 7;
+  const ValueId size = *find_value(from.fusion(), drawn->parameters[0]);
+  const auto now = evaluate_integer(from.fusion(), size, sizes_of(from.fusion(), from.inputs()));
+  const int64_t step = int64_t{1} << random.below(kSteps);
+  if (now && (*now <= step || random.one_in(2)))
+    drawn->parameters[1] = std::to_string(*now + step);
+  else if (now)
+    drawn->parameters[1] = std::to_string(*now - step);
+  return drawn;
+}
+
+// Whether the program is one for these inputs too. A concretized program may not be.
+bool serves_inputs(const Compiled& c, const Case& changed, CompileOptions& options) {
+  options.inputs = bound_inputs(changed.inputs());
+  try {
+    return serves(c, changed.fusion(), sizes_of(changed.fusion(), changed.inputs()), options);
+  } catch (const Error& e) {
+    if (row_of(e.code).outcome == Outcome::kInternal) throw;
+    return false;  // the inputs do not fit the program
+  }
+}
+
+CompileOptions options_of(const OracleRun& run) {
+  CompileOptions options{.defects = run.options().defects, .infer = infer_by_aten()};
+  if (run.subject().steps()) options.steps = *run.subject().steps();
+  return options;
+}
+
 // A launch refuses sizes that its kernels do not serve. That costs little, so another size is tried.
 void judge_extent(OracleRun& run, const Compiled& c, RandomSource& random) {
   const Case& from = run.subject();
+  CompileOptions options = options_of(run);
   for (int tries = 0; tries < kTries; ++tries) {
-    const auto extent = draw_mutation(random, MutationKind::kExtent, from, from);
+    const auto extent = draw_extent(random, from);
     if (!extent) return;
     auto changed = apply_mutation(from, *extent);
     if (!changed || changed->inputs() == from.inputs()) continue;
     // A program with 32-bit indices must only run with sizes that fit.
     if (needs_64_bits(c, *changed)) continue;
+    if (!c.concretize.empty() && !serves_inputs(c, *changed, options)) continue;
     if (judge_with(run, c, *std::move(changed), "%" + extent->parameters[0] + " = " + extent->parameters[1])) return;
   }
 }
@@ -76,20 +111,13 @@ void judge_extent(OracleRun& run, const Compiled& c, RandomSource& random) {
 // The launch refuses tensors at which a vector could not start.
 void judge_layout(OracleRun& run, const Compiled& c, RandomSource& random) {
   const Case& from = run.subject();
-  CompileOptions options{.defects = run.options().defects, .infer = infer_by_aten()};
-  if (from.steps()) options.steps = *from.steps();
+  CompileOptions options = options_of(run);
   for (int tries = 0; tries < kTries; ++tries) {
     const auto layout = draw_mutation(random, MutationKind::kLayout, from, from);
     if (!layout) return;
     auto changed = apply_mutation(from, *layout);
     if (!changed || changed->inputs() == from.inputs()) continue;
-    options.inputs = bound_inputs(changed->inputs());
-    try {
-      if (!serves(c, changed->fusion(), sizes_of(changed->fusion(), changed->inputs()), options)) continue;
-    } catch (const Error& e) {
-      if (row_of(e.code).outcome == Outcome::kInternal) throw;
-      continue;  // the layout does not fit the program
-    }
+    if (!serves_inputs(c, *changed, options)) continue;
     if (judge_with(run, c, *std::move(changed), layout->parameters[0] + " as " + layout->parameters[1])) return;
   }
 }
@@ -100,8 +128,7 @@ void other_sizes(OracleRun& run) {
   const Compiled* c = run.compiled();
   if (!c || !run.scheduled().ok()) return;
   RandomSource random(run.subject().seed + run.subject().lineage.size());
-  // A concretized program is valid only for its own sizes.
-  if (c->concretize.empty()) judge_extent(run, *c, random);
+  judge_extent(run, *c, random);
   if (has_vectors(*c)) judge_layout(run, *c, random);
 }
 

@@ -106,6 +106,29 @@ inputs @f host {
 }
 )";
 
+// Vectors of %y need sizes %c that are multiples of 32.
+constexpr const char* kQuotient = R"(fusion @f {
+  %n, %c = size
+  %g = floor_div %c, 8
+  %x = input f32[%n, %c] contiguous
+  %r = reshape %x to [%n, 8, %g]
+  %y = neg %r
+  output %y
+}
+steps @f {
+  cache_before %y -> m
+  split %y.i2 by 4 -> o, v
+  transform_like %y to []
+  parallelize %y.i0 on grid.x
+  parallelize_like %y to []
+  parallelize %y.v on vectorize
+  inline_most of []
+}
+inputs @f host {
+  %x = f32[3, 256] normal seed 1
+}
+)";
+
 void expect_silence(const char* program, void (*oracle)(OracleRun&), uint64_t seeds, int field_changes) {
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     Case c;
@@ -127,6 +150,23 @@ TEST(IdGraphsOracle, EvaluatesAProductOfManyTerms) { expect_silence(kLongProduct
 TEST(DecisionsOracle, IsSilentOnARefusedPlaceInMemory) { expect_silence(kNothingOverAnInput, decisions, 1, 2); }
 
 TEST(DecisionsOracle, CountsNoBytesOfAnEmptyTensor) { expect_silence(kExpandedToNothing, decisions, 1, 2); }
+
+// The axis of %g is symbolic and gets concretized. Such a program serves other sizes too, if they lead to the same axes.
+TEST(OtherSizesOracle, RunsAConcretizedProgramWithWhatItServes) {
+  expect_silence(kQuotient, other_sizes, 64, 2);
+  Defects unchecked;
+  unchecked.add(Defect::kQuotientUnchecked);
+  int found = 0;
+  for (uint64_t seed = 1; seed <= 64; ++seed) {
+    Case c;
+    c.module = parse_module(kQuotient);
+    c.seed = seed;
+    OracleRun run(c, {.defects = unchecked});
+    other_sizes(run);
+    found += !run.findings.empty();
+  }
+  EXPECT_GE(found, 4);
+}
 
 TEST(ErrorForm, AMessageIsASentenceAndAPlaceIsNone) {
   const std::string message = "the width of a vector is 3; give a power of two";
