@@ -10,10 +10,16 @@
 namespace fusebox::fuzz {
 namespace {
 
-// Whether the case needs 64-bit indices when compiled for its own sizes and strides.
-bool needs_wide_indices(const Case& c, const Defects& defects) {
+// For the case's own steps and inputs.
+CompileOptions options_of(const Case& c, const Defects& defects) {
   CompileOptions options{.inputs = bound_inputs(c.inputs()), .defects = defects, .infer = infer_by_aten()};
   if (c.steps()) options.steps = *c.steps();
+  return options;
+}
+
+// Whether the case needs 64-bit indices when compiled for its own sizes and strides.
+bool needs_wide_indices(const Case& c, const Defects& defects) {
+  const CompileOptions options = options_of(c, defects);
   try {
     return compile(c.fusion(), sizes_of(c.fusion(), c.inputs()), options).index_bits == 64;
   } catch (const Error&) {
@@ -76,8 +82,8 @@ std::optional<Mutation> draw_extent(RandomSource& random, const Case& from) {
 }
 
 // Whether the program is one for these inputs too. A concretized program may not be.
-bool serves_inputs(const Compiled& c, const Case& changed, CompileOptions& options) {
-  options.inputs = bound_inputs(changed.inputs());
+bool serves_inputs(const Compiled& c, const Case& changed, const Defects& defects) {
+  const CompileOptions options = options_of(changed, defects);
   try {
     return serves(c, changed.fusion(), sizes_of(changed.fusion(), changed.inputs()), options);
   } catch (const Error& e) {
@@ -86,16 +92,9 @@ bool serves_inputs(const Compiled& c, const Case& changed, CompileOptions& optio
   }
 }
 
-CompileOptions options_of(const OracleRun& run) {
-  CompileOptions options{.defects = run.options().defects, .infer = infer_by_aten()};
-  if (run.subject().steps()) options.steps = *run.subject().steps();
-  return options;
-}
-
 // A launch refuses sizes that its kernels do not serve. That costs little, so another size is tried.
 void judge_extent(OracleRun& run, const Compiled& c, RandomSource& random) {
   const Case& from = run.subject();
-  CompileOptions options = options_of(run);
   for (int tries = 0; tries < kTries; ++tries) {
     const auto extent = draw_extent(random, from);
     if (!extent) return;
@@ -103,7 +102,7 @@ void judge_extent(OracleRun& run, const Compiled& c, RandomSource& random) {
     if (!changed || changed->inputs() == from.inputs()) continue;
     // A program with 32-bit indices must only run with sizes that fit.
     if (needs_64_bits(c, *changed)) continue;
-    if (!c.concretize.empty() && !serves_inputs(c, *changed, options)) continue;
+    if (!c.concretize.empty() && !serves_inputs(c, *changed, run.options().defects)) continue;
     if (judge_with(run, c, *std::move(changed), "%" + extent->parameters[0] + " = " + extent->parameters[1])) return;
   }
 }
@@ -111,13 +110,12 @@ void judge_extent(OracleRun& run, const Compiled& c, RandomSource& random) {
 // The launch refuses tensors at which a vector could not start.
 void judge_layout(OracleRun& run, const Compiled& c, RandomSource& random) {
   const Case& from = run.subject();
-  CompileOptions options = options_of(run);
   for (int tries = 0; tries < kTries; ++tries) {
     const auto layout = draw_mutation(random, MutationKind::kLayout, from, from);
     if (!layout) return;
     auto changed = apply_mutation(from, *layout);
     if (!changed || changed->inputs() == from.inputs()) continue;
-    if (!serves_inputs(c, *changed, options)) continue;
+    if (!serves_inputs(c, *changed, run.options().defects)) continue;
     if (judge_with(run, c, *std::move(changed), layout->parameters[0] + " as " + layout->parameters[1])) return;
   }
 }

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "passes/schedule/size_classes.h"
+
 namespace fusebox {
 
 inline constexpr int64_t kUnroll = 4;          // accesses of a thread under way together
@@ -103,7 +105,7 @@ inline constexpr int64_t kGroupsOfFewColumns = 4;
 inline constexpr int64_t kBytesOfFewColumns = 64 << 10;
 // The loads of a round, `few` or twice as many, that leave the fewest of its last one idle. Fewer if a load has many bytes.
 inline int64_t loads_of_round(int64_t loads, int64_t few, int64_t bytes) {
-  int64_t result = (loads + few - 1) / few % 2 == 1 ? few : 2 * few;
+  int64_t result = ceil_div(loads, few) % 2 == 1 ? few : 2 * few;
   while (result > 1 && result * bytes > kBytesOfLoads) result /= 2;
   return result;
 }

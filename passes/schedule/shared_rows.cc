@@ -1,7 +1,7 @@
 #include "passes/schedule/shared_rows.h"
 
-#include "passes/schedule/known_divisors.h"
 #include "passes/schedule/reduction_limits.h"
+#include "passes/schedule/size_classes.h"
 
 namespace fusebox {
 

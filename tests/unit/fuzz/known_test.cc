@@ -129,15 +129,21 @@ inputs @f host {
 }
 )";
 
+std::vector<Finding> findings_of(const char* program, void (*oracle)(OracleRun&), uint64_t seed,
+                                 const JudgeOptions& options) {
+  Case c;
+  c.module = parse_module(program);
+  c.seed = seed;
+  OracleRun run(c, options);
+  oracle(run);
+  return run.findings;
+}
+
 void expect_silence(const char* program, void (*oracle)(OracleRun&), uint64_t seeds, int field_changes) {
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
-    Case c;
-    c.module = parse_module(program);
-    c.seed = seed;
-    OracleRun run(c, {.field_changes = field_changes});
-    oracle(run);
-    for (const Finding& f : run.findings) ADD_FAILURE() << text(f.signature) << ": " << f.message;
-    ASSERT_TRUE(run.findings.empty()) << seed;
+    const auto findings = findings_of(program, oracle, seed, {.field_changes = field_changes});
+    for (const Finding& f : findings) ADD_FAILURE() << text(f.signature) << ": " << f.message;
+    ASSERT_TRUE(findings.empty()) << seed;
   }
 }
 
@@ -157,14 +163,8 @@ TEST(OtherSizesOracle, RunsAConcretizedProgramWithWhatItServes) {
   Defects unchecked;
   unchecked.add(Defect::kQuotientUnchecked);
   int found = 0;
-  for (uint64_t seed = 1; seed <= 64; ++seed) {
-    Case c;
-    c.module = parse_module(kQuotient);
-    c.seed = seed;
-    OracleRun run(c, {.defects = unchecked});
-    other_sizes(run);
-    found += !run.findings.empty();
-  }
+  for (uint64_t seed = 1; seed <= 64; ++seed)
+    found += !findings_of(kQuotient, other_sizes, seed, {.defects = unchecked}).empty();
   EXPECT_GE(found, 4);
 }
 
